@@ -1,0 +1,66 @@
+# Everything a fresh clone needs is Python 3.11 or newer and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+ROOMS := common curator party deploy bench tests
+PROTOS := proto/synod/v1/party.proto proto/synod/v1/study.proto
+
+.PHONY: demo test test-slow lint format protos check-protos bench-crypto bench-counting lock clean
+
+$(STAMP): requirements-dev.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --require-hashes -r requirements-dev.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	touch $@
+
+demo: $(STAMP)
+	rm -rf demo-release
+	$(BIN)/synod demo --out demo-release
+
+test: $(STAMP)
+	$(BIN)/pytest -q -m "not slow and not docker" -n 2 tests
+
+test-slow: $(STAMP)
+	$(BIN)/pytest -q -m "slow or docker" tests
+
+lint: $(STAMP) check-protos
+	$(BIN)/ruff format --check $(ROOMS)
+	$(BIN)/ruff check $(ROOMS)
+	$(BIN)/mypy
+
+format: $(STAMP)
+	$(BIN)/ruff format $(ROOMS)
+	$(BIN)/ruff check --fix $(ROOMS)
+
+define generate
+	mkdir -p $(1)
+	$(BIN)/python -m grpc_tools.protoc -Iproto --python_out=$(1) --grpc_python_out=$(1) \
+	  --plugin=protoc-gen-mypy=$(BIN)/protoc-gen-mypy --plugin=protoc-gen-mypy_grpc=$(BIN)/protoc-gen-mypy_grpc \
+	  --mypy_out=quiet:$(1) --mypy_grpc_out=quiet:$(1) $(PROTOS)
+endef
+
+protos: $(STAMP)
+	rm -rf proto/gen
+	$(call generate,proto/gen)
+
+check-protos: $(STAMP)
+	rm -rf build/gen
+	$(call generate,build/gen)
+	diff -r -x __pycache__ build/gen proto/gen || { echo "proto/gen is out of date: run make protos"; exit 1; }
+
+bench-crypto: $(STAMP)
+	$(BIN)/python -m bench.crypto
+
+bench-counting: $(STAMP)
+	$(BIN)/python -m bench.counting
+
+# The runtime pins are a part of the development pins, so that what is tested is what is shipped.
+lock:
+	$(BIN)/pip-compile --quiet --extra dev --strip-extras --generate-hashes --allow-unsafe --no-header \
+	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements-dev.lock pyproject.toml
+	$(BIN)/pip-compile --quiet --strip-extras --generate-hashes --no-header -c requirements-dev.lock \
+	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements.lock pyproject.toml
+
+clean:
+	rm -rf $(VENV) build demo-release bench/results

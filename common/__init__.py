@@ -1,0 +1,1 @@
+"""What curator and party must agree on: pure values and functions, no network, no clock, no hidden randomness."""

@@ -1,0 +1,40 @@
+"""One way to write a value as bytes: canonical JSON (RFC 8785) without floating-point numbers, and its hash.
+
+Everything that is signed, hashed or compared across machines goes through here. Exact decimals and fractions
+travel as strings, so that no two implementations can round them differently.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+
+Json = None | bool | int | str | Sequence["Json"] | Mapping[str, "Json"]
+
+LARGEST_INTEGER = 2**53 - 1
+
+
+def canonical_bytes(value: Json) -> bytes:
+    """The RFC 8785 form of `value`: keys sorted by UTF-16 code units, no white space, integers only."""
+    return _write(value).encode("utf-8", "strict")
+
+
+def canonical_hash(value: Json) -> bytes:
+    """SHA-256 of the canonical form."""
+    return hashlib.sha256(canonical_bytes(value)).digest()
+
+
+def _write(value: Json) -> str:
+    match value:
+        case None | bool() | str():
+            return json.dumps(value, ensure_ascii=False)
+        case int():
+            if abs(value) > LARGEST_INTEGER:
+                raise ValueError("an integer beyond 2**53 - 1 has no canonical form")
+            return str(value)
+        case Mapping():
+            keys = sorted(value, key=lambda key: key.encode("utf-16-be"))
+            return "{" + ",".join(f"{_write(key)}:{_write(value[key])}" for key in keys) + "}"
+        case Sequence() if not isinstance(value, bytes | bytearray | memoryview):
+            return "[" + ",".join(_write(item) for item in value) + "]"
+        case _:
+            raise TypeError(f"a {type(value).__name__} has no canonical form")

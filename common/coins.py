@@ -1,0 +1,35 @@
+"""Coins: a stream of random bytes that is a function of its key, so that the same question gets the same bytes.
+
+Nothing here draws a key. A party derives one for each answer from its ledger's secret; tests and bench inject one.
+"""
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
+from numpy.typing import NDArray
+
+KEY_BYTES = 32
+
+
+class Coins:
+    """A ChaCha20 key stream, read forward only.
+
+    Guarantee: computationally indistinguishable from independent uniform bytes to who does not know the key;
+    two streams of the same key are equal, byte for byte.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        assert len(key) == KEY_BYTES
+        self._stream = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
+
+    def draw_bytes(self, count: int) -> bytes:
+        """The next `count` bytes."""
+        return self._stream.update(bytes(count))
+
+    def draw_words(self, count: int) -> NDArray[np.uint64]:
+        """The next `count` independent uniform 64-bit words."""
+        return np.frombuffer(self.draw_bytes(8 * count), dtype="<u8").astype(np.uint64, copy=False)
+
+    def draw_bits(self, bits: int) -> int:
+        """A uniform integer below 2**bits."""
+        width = (bits + 7) // 8
+        return int.from_bytes(self.draw_bytes(width), "big") >> (8 * width - bits)

@@ -1,0 +1,37 @@
+"""Logs: one JSON object a line, on stderr. Values come only from named fields, and never from data."""
+
+import json
+import logging
+import sys
+import traceback
+from datetime import UTC, datetime
+
+_STANDARD = set(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
+
+
+class JsonLines(logging.Formatter):
+    """Time, level, room, what happened, and the fields that were given. A traceback is cut to its frames, because
+    an exception's text may hold a value.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line."""
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "room": record.name,
+            "event": record.getMessage(),
+            **{key: value for key, value in record.__dict__.items() if key not in _STANDARD},
+        }
+        if record.exc_info and record.exc_info[0] is not None:
+            frames = traceback.extract_tb(record.exc_info[2])
+            line["error"] = record.exc_info[0].__name__
+            line["frames"] = [f"{frame.name} ({frame.filename.rsplit('/', 1)[-1]}:{frame.lineno})" for frame in frames]
+        return json.dumps(line, ensure_ascii=False)
+
+
+def start_logging() -> None:
+    """Sends the program's logs to stderr."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)

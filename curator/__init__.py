@@ -1,0 +1,1 @@
+"""The curator: drives a study's recipe over the parties' private answers and publishes the release."""

@@ -1,0 +1,112 @@
+"""The checks that stand between a submission and a release, numbered as in the protocol. Pure.
+
+A failed check before acceptance refuses the submission and changes nothing; a failed check after decryption aborts
+the study. Nothing is retried by itself, or one bad party could drain everyone's budget.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.answers import check_answer, expected_bytes
+from common.errors import check_failed
+from common.features import sizes_of
+from common.identity import require_signature
+from common.paillier import PublicKey, check_ciphertexts
+from common.plan import Step
+from common.queries import Query, SumMarginals, SumMoments, SumTerms, moment_design, query_digest, sum_terms
+from common.study import Study
+from common.submission import AnsweredStep, Submission, account_statement, digest_of
+from common.transcript import Transcript
+
+
+def check_header(
+    party: str, submission: Submission, *, study: Study, transcript: Transcript, query: Query, step: Step
+) -> None:
+    """Checks 1 to 3 on a submission's header, before any of its bytes are taken."""
+    # 1. sender on the roster and signature valid
+    identities = {enrolment.name: enrolment.identity for enrolment in transcript.enrolments}
+    if party not in step.answerers:
+        raise check_failed(f"{party} has no part in round {step.label}.")
+    statement = submission.statement(party)
+    require_signature(identities[party], "answer", statement, submission.signature, signer=party)
+    # 2. T, round, Q and key id match
+    public = PublicKey(transcript.modulus, transcript.generator)
+    bound = (submission.transcript, submission.label, submission.query, submission.key_id.hex())
+    if bound != (transcript.digest(study), step.label, query_digest(query, step, study), public.key_id):
+        raise check_failed(f"the answer of {party} is bound to another transcript, round, query or key.")
+    # 3. vector length
+    if submission.length not in answer_bytes(party, query, step, study, public):
+        raise check_failed(f"the answer of {party} to round {step.label} has the wrong length.")
+
+
+def answer_bytes(party: str, query: Query, step: Step, study: Study, public: PublicKey) -> range:
+    """How long a sound answer may be."""
+    if isinstance(query, SumMoments | SumMarginals):
+        exact = sum_terms(query, step, study).layout(study.key_bits).ciphertexts * public.ciphertext_bytes
+        return range(exact, exact + 1)
+    return expected_bytes(query, study, party)
+
+
+def check_payload(
+    party: str, submission: Submission, payload: bytes, *, query: Query, step: Step, study: Study, public: PublicKey
+) -> None:
+    """The payload is what the header says, and check 4, or what stands for it where the answer is in the clear."""
+    if len(payload) != submission.length or digest_of(payload) != submission.digest:
+        raise check_failed(f"the answer of {party} is not the one that its header describes.")
+    # 4. each ciphertext in range and coprime to n
+    if isinstance(query, SumMoments | SumMarginals):
+        check_ciphertexts(public, payload, sum_terms(query, step, study).layout(study.key_bits).ciphertexts)
+    else:
+        check_answer(query, payload, study, party)
+
+
+def check_account(party: str, submission: Submission, steps: list[AnsweredStep], identity: bytes) -> None:
+    """The countersignature covers exactly the steps that this party answered."""
+    statement = account_statement(party, submission.transcript, steps)
+    require_signature(identity, "account", statement, submission.account_signature, signer=party)
+
+
+def check_moments(study: Study, terms: SumTerms, moments: NDArray[np.int64]) -> None:
+    """Check 6 for moments: they agree with the public row count and with each other.
+
+    Every moment lies in its range, and the counts of every one-hot block and of every pair of blocks add up to the
+    row count, all within what the noise can do: the sum of m noise terms exceeds m times the packing's bound with
+    probability below 2**-64, so a false alarm is rarer than 2**-40.
+    """
+    design = moment_design(study)
+    if moments.min() < terms.low - terms.noise_bound or moments.max() > terms.high + terms.noise_bound:
+        raise check_failed("a released moment is out of range: some party's answer is not sound.")
+    gram = np.zeros((design.width, design.width), dtype=np.int64)
+    gram[design.asked()] = moments
+    places = [place for _, place in design.block_slices()]
+    total = 4 * design.unit**2 * study.total_rows
+    blocks = [np.diag(gram)[place] for place in places]
+    blocks += [gram[a, b] for i, a in enumerate(places) for b in places[i + 1 :]]
+    for counts in blocks:
+        _check_total(int(counts.sum()), total, counts.size, terms)
+
+
+def check_marginals(
+    study: Study, terms: SumTerms, sets: Sequence[tuple[int, ...]], tables: Sequence[NDArray[np.int64]]
+) -> None:
+    """Check 6 for marginals: every total agrees with the public row count, and overlapping marginals with each other,
+    feature by feature; the bound is that of `check_moments`.
+    """
+    sizes = sizes_of(study)
+    seen: dict[int, tuple[NDArray[np.int64], int]] = {}
+    for features, table in zip(sets, tables, strict=True):
+        _check_total(int(table.sum()), study.total_rows, table.size, terms)
+        cube = table.reshape([sizes[feature] for feature in features])
+        for axis, feature in enumerate(features):
+            margin = cube.sum(axis=tuple(i for i in range(len(features)) if i != axis))
+            terms_in_cell = table.size // sizes[feature]
+            first, first_terms = seen.setdefault(feature, (margin, terms_in_cell))
+            if np.abs(margin - first).max() > (terms_in_cell + first_terms) * terms.noise_bound:
+                raise check_failed("released marginals disagree with each other: some party's answer is not sound.")
+
+
+def _check_total(total: int, expected: int, noise_terms: int, terms: SumTerms) -> None:
+    if abs(total - expected) > noise_terms * terms.noise_bound:
+        raise check_failed("released counts do not add up to the row count: some party's answer is not sound.")

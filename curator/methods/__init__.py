@@ -1,0 +1,14 @@
+"""One recipe a file: a publishing method as an async function over the private queries."""
+
+from curator.methods.dp_ccbn import publish_dp_ccbn
+from curator.methods.dp_subn import publish_dp_subn
+from curator.methods.hpdp_dp import publish_hpdp_dp
+from curator.methods.independent import publish_independent
+from curator.methods.parties import Recipe
+
+RECIPES: dict[str, Recipe] = {
+    "hpdp-dp": publish_hpdp_dp,
+    "dp-subn": publish_dp_subn,
+    "dp-ccbn": publish_dp_ccbn,
+    "independent": publish_independent,
+}

@@ -1,0 +1,138 @@
+"""DP-SUBN (Su, Tang, Cheng, Chen, Wu 2016) as a recipe: a Bayesian network that the parties start and update in turn.
+
+What deviates from the paper, and why, is in docs/privacy.md: counts are accumulated and never released twice, sums
+carry one share of divisible noise, the number of draws is d - 1, and covers are better than NOCD where one is known.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.candidates import shortlist_length
+from common.features import sizes_of
+from common.methods import DpSubn
+from common.plan import Step, plan_study, share_draws
+from common.queries import ChooseParents
+from common.study import Study
+from common.usefulness import frontier_cells, parameter_cells
+from curator.methods.networks import (
+    Evidence,
+    learn_tables,
+    network_from_json,
+    network_to_json,
+    publish_network,
+    resolve_score,
+    without_parents,
+)
+from curator.methods.parties import Parties, Publication, Sets
+from curator.structure.frontier import build_frontier
+from curator.structure.networks import Bound, Network, Pair, select_network
+from curator.structure.tables import marginalize, mutual_information, project_tables
+from curator.structure.views import design_views
+
+Floats = NDArray[np.float64]
+
+
+async def publish_dp_subn(study: Study, parties: Parties, *, rng: np.random.Generator) -> Publication:
+    """Correlations, initialization, update, parameters, synthesis.
+
+    Guarantee: each step costs what the plan says; everything between them is post-processing of released answers.
+    """
+    evidence = Evidence(study)
+    network = without_parents(sizes_of(study))
+    if parameter_cells(study):
+        information = await quantify_correlations(study, parties, evidence)
+        network = await initialize_network(study, parties, information, rng=rng)
+        network = await update_network(study, parties, information, network, evidence)
+    tables = await learn_tables(study, parties, "parameters", network, evidence)
+    return await parties.compute(partial(publish_network, study, network, tables, rng=rng))
+
+
+async def quantify_correlations(study: Study, parties: Parties, evidence: Evidence) -> Floats:
+    """Phase 1: the mutual information of every pair of features, from views that cover each pair once."""
+    assert isinstance(study.method, DpSubn)
+    sizes = sizes_of(study)
+    views = await parties.compute(partial(design_views, sizes, study.method.max_view_cells))
+    tables = await parties.sum_marginals("correlations", views)
+    evidence.add_sum("correlations", views, tables)
+    return await parties.compute(partial(measure_information, study, views, tables))
+
+
+def measure_information(study: Study, views: Sets, tables: Sequence[NDArray[np.int64]]) -> Floats:
+    """The mutual information of each pair, out of the view that covers it."""
+    sizes = sizes_of(study)
+    information = np.zeros((len(sizes), len(sizes)))
+    for view, table in zip(views, tables, strict=True):
+        for i, x in enumerate(view):
+            for y in view[i + 1 :]:
+                counts = marginalize(table, view, sizes, (x, y))
+                shares = project_tables(counts, study.total_rows)
+                information[x, y] = information[y, x] = float(mutual_information(shares, sizes[x]))
+    return information
+
+
+async def initialize_network(
+    study: Study, parties: Parties, information: Floats, *, rng: np.random.Generator
+) -> Network:
+    """Phase 2: the first feature at random, the others drawn with their parents by the parties in turn."""
+    sizes = sizes_of(study)
+    pairs = [Pair(int(rng.integers(len(sizes))), ())]
+    for entry, count in zip(study.roster, share_draws(len(sizes) - 1, len(study.roster)), strict=True):
+        if count:
+            query = next_choice(study, information, [pair.feature for pair in pairs], count)
+            chosen = await parties.choose_parents(f"initialize-{entry.name}", query)
+            pairs.extend(Pair(feature, parents) for feature, parents in chosen)
+    return Network(tuple(pairs))
+
+
+def next_choice(study: Study, information: Floats, placed: list[int], count: int) -> ChooseParents:
+    """What the next party draws from: each open feature with its most correlated features as candidates."""
+    assert isinstance(study.method, DpSubn)
+    sizes, cells = sizes_of(study), parameter_cells(study)
+    length = shortlist_length(sizes, cells, study.method.max_candidates)
+    open_features = [x for x in range(len(sizes)) if x not in placed]
+    candidates = tuple((x, most_correlated(information, x, length)) for x in open_features)
+    return ChooseParents(tuple(sorted(placed)), candidates, count, cells, resolve_score(study))
+
+
+def most_correlated(information: Floats, feature: int, length: int) -> tuple[int, ...]:
+    """The `length` features of highest released information with this one; of equals, lower indices."""
+    ranked = sorted((-round(float(value), 9), i) for i, value in enumerate(information[feature]) if i != feature)
+    return tuple(sorted(i for _, i in ranked[:length]))
+
+
+async def update_network(
+    study: Study, parties: Parties, information: Floats, network: Network, evidence: Evidence
+) -> Network:
+    """Phase 3: tables of a search frontier, from each party in turn or from all in one sum, decide the parents."""
+    for step in plan_study(study).steps:
+        if step.label.startswith("update"):
+            frontier = await _remember(parties, f"frontier-{step.label}", partial(widen, study, network, information))
+            await _ask_frontier(parties, step, frontier, evidence)
+            network = await _remember(parties, f"network-{step.label}", partial(narrow, study, frontier, evidence))
+    return network
+
+
+async def _remember(parties: Parties, label: str, find: Callable[[], Network]) -> Network:
+    """A network that is found once and then read from the log."""
+    return network_from_json(await parties.remember(label, lambda: network_to_json(find())))
+
+
+async def _ask_frontier(parties: Parties, step: Step, frontier: Network, evidence: Evidence) -> None:
+    sets: Sets = tuple(tuple(sorted(family)) for family in frontier.asked_families())
+    if step.kind.is_local:
+        evidence.add_local(step.label, sets, await parties.local_marginals(step.label, sets))
+    else:
+        evidence.add_sum(step.label, sets, await parties.sum_marginals(step.label, sets))
+
+
+def widen(study: Study, network: Network, information: Floats) -> Network:
+    """The search frontier around a network."""
+    return build_frontier(network, information, Bound(sizes_of(study), cells=frontier_cells(study)))
+
+
+def narrow(study: Study, frontier: Network, evidence: Evidence) -> Network:
+    """The best network inside a frontier, as far as released tables tell."""
+    return select_network(frontier, evidence.score, Bound(sizes_of(study), cells=parameter_cells(study)))

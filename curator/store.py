@@ -1,0 +1,355 @@
+"""The curator's store: studies, enrolments, transcripts, the log of queries, and signed submissions, in SQLite.
+
+Each method that writes is one durable transaction; a study's state is derived from what is there. Paillier private
+keys are not in here: a stolen store shows ciphertexts only.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from common.canonical import Json, canonical_bytes
+from common.errors import Code, SynodError
+from common.identity import verify
+from common.sqlite import open_database, storage_errors, transaction
+from common.study import Study, parse_study
+from common.submission import Submission, head_statement
+from common.transcript import Enrolment
+
+STORE_FILE = "store.sqlite"
+TABLES = """
+CREATE TABLE IF NOT EXISTS studies (
+    study BLOB PRIMARY KEY, name TEXT NOT NULL UNIQUE, document BLOB NOT NULL, created INTEGER NOT NULL,
+    outcome TEXT, reason TEXT NOT NULL DEFAULT ''
+);
+CREATE TABLE IF NOT EXISTS enrolments (
+    study BLOB NOT NULL, party TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (study, party)
+);
+CREATE TABLE IF NOT EXISTS transcripts (study BLOB PRIMARY KEY, envelope BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS queries (
+    study BLOB NOT NULL, label TEXT NOT NULL, sequence INTEGER NOT NULL, body BLOB NOT NULL,
+    opened INTEGER NOT NULL, answer BLOB, PRIMARY KEY (study, label)
+);
+CREATE TABLE IF NOT EXISTS notes (
+    study BLOB NOT NULL, label TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (study, label)
+);
+CREATE TABLE IF NOT EXISTS submissions (
+    study BLOB NOT NULL, label TEXT NOT NULL, party TEXT NOT NULL, header BLOB NOT NULL, payload BLOB NOT NULL,
+    PRIMARY KEY (study, label, party)
+);
+CREATE TABLE IF NOT EXISTS replies (
+    study BLOB NOT NULL, party TEXT NOT NULL, kind TEXT NOT NULL, PRIMARY KEY (study, party, kind)
+);
+CREATE TABLE IF NOT EXISTS heads (
+    identity BLOB NOT NULL, ledger BLOB NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL,
+    signature BLOB NOT NULL, PRIMARY KEY (identity, ledger)
+);
+"""
+
+
+class State(Enum):
+    """The life of a study."""
+
+    ENROLLING = "enrolling"
+    KEYED = "keyed"
+    RUNNING = "running"
+    PUBLISHED = "published"
+    ABORTED = "aborted"
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRecord:
+    """A study as the store has it."""
+
+    study_hash: bytes
+    study: Study
+    created: int
+    outcome: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuery:
+    """A query in the log that has no answer yet."""
+
+    label: str
+    sequence: int
+    opened: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeenHead:
+    """The head of a party's ledger as it was signed; the party is held to it when it comes back."""
+
+    ledger: bytes
+    sequence: int
+    hash: bytes
+    signature: bytes
+
+    def is_signed_by(self, identity: bytes) -> bool:
+        """Whether the signature is this identity's."""
+        return verify(identity, "head", head_statement(self.sequence, self.hash, self.ledger), self.signature)
+
+
+class Store:
+    """The open store."""
+
+    def __init__(self, folder: Path) -> None:
+        self._connection = open_database(folder / STORE_FILE, create=True)
+        self._lock = RLock()  # checks read on worker threads: none may see a transaction of the event loop half done
+        with storage_errors(None):
+            self._connection.executescript(TABLES)
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._connection.close()
+
+    # Studies
+
+    def add_study(self, study: Study, *, now: int) -> None:
+        """Adds a study; the same study again changes nothing."""
+        study_hash = study.digest()
+        if self._rows("SELECT 1 FROM studies WHERE study = ?", study_hash):
+            return
+        if self._rows("SELECT 1 FROM studies WHERE name = ?", study.name):
+            raise SynodError(
+                Code.CONFLICT,
+                f"there is another study named {study.name}.",
+                "Give the new one a name of its own.",
+            )
+        document = canonical_bytes(study.to_json())
+        self._write(
+            "INSERT INTO studies (study, name, document, created) VALUES (?, ?, ?, ?)",
+            study_hash, study.name, document, now,
+        )  # fmt: skip
+
+    def check_name(self, study: Study) -> None:
+        """Refuses a study whose name another study has."""
+        if self._rows("SELECT 1 FROM studies WHERE name = ? AND study <> ?", study.name, study.digest()):
+            raise SynodError(
+                Code.CONFLICT, f"there is another study named {study.name}.", "Give the new one a name of its own."
+            )
+
+    def has_ended(self, study_hash: bytes) -> bool:
+        """Whether the study is known and over."""
+        return bool(self._rows("SELECT 1 FROM studies WHERE study = ? AND outcome IS NOT NULL", study_hash))
+
+    def studies(self) -> list[StudyRecord]:
+        """All studies, newest first."""
+        rows = self._rows("SELECT study, document, created, outcome, reason FROM studies ORDER BY created DESC, name")
+        return [_record(row) for row in rows]
+
+    def study(self, study_hash: bytes) -> StudyRecord:
+        """One study by its hash."""
+        rows = self._rows("SELECT study, document, created, outcome, reason FROM studies WHERE study = ?", study_hash)
+        if not rows:
+            raise SynodError(Code.NOT_FOUND, "there is no such study.", "Compare the study's hash on both sides.")
+        return _record(rows[0])
+
+    def study_named(self, name: str) -> StudyRecord:
+        """One study by its name."""
+        rows = self._rows("SELECT study, document, created, outcome, reason FROM studies WHERE name = ?", name)
+        if not rows:
+            raise SynodError(Code.NOT_FOUND, f"there is no study named {name}.", "See `synod study status`.")
+        return _record(rows[0])
+
+    def state(self, record: StudyRecord) -> State:
+        """Where a study stands, from what is stored of it."""
+        if record.outcome is not None:
+            return State(record.outcome)
+        if self._rows("SELECT 1 FROM queries WHERE study = ? LIMIT 1", record.study_hash):
+            return State.RUNNING
+        return State.KEYED if self.transcript(record.study_hash) else State.ENROLLING
+
+    def end_study(self, study_hash: bytes, outcome: State, reason: str = "") -> None:
+        """Ends a study once; a second end changes nothing. Answers are dropped, their hashes stay."""
+        with self._transaction():
+            changed = self._connection.execute(
+                "UPDATE studies SET outcome = ?, reason = ? WHERE study = ? AND outcome IS NULL",
+                (outcome.value, reason, study_hash),
+            ).rowcount
+            if changed:
+                self._connection.execute("UPDATE submissions SET payload = x'' WHERE study = ?", (study_hash,))
+
+    # Enrolment
+
+    def add_enrolment(self, study_hash: bytes, enrolment: Enrolment) -> None:
+        """Stores an enrolment; the same again changes nothing, another one is refused."""
+        body = canonical_bytes(
+            [
+                enrolment.identity.hex(),
+                enrolment.exchange.hex(),
+                enrolment.nonce.hex(),
+                enrolment.signature.hex(),
+            ]
+        )
+        rows = self._rows("SELECT body FROM enrolments WHERE study = ? AND party = ?", study_hash, enrolment.name)
+        if rows and bytes(rows[0][0]) != body:
+            raise SynodError(
+                Code.CONFLICT,
+                f"{enrolment.name} is enrolled with other keys already.",
+                "A changed ledger or table cannot go on with this study; start a new one.",
+            )
+        if not rows:
+            self._write("INSERT INTO enrolments VALUES (?, ?, ?)", study_hash, enrolment.name, body)
+
+    def enrolments(self, study_hash: bytes) -> dict[str, Enrolment]:
+        """The enrolments so far, by party."""
+        rows = self._rows("SELECT party, body FROM enrolments WHERE study = ?", study_hash)
+        return {party: Enrolment(party, *(bytes.fromhex(part) for part in json.loads(body))) for party, body in rows}
+
+    def fix_transcript(self, study_hash: bytes, envelope: bytes) -> None:
+        """Stores the transcript for good."""
+        self._write("INSERT OR IGNORE INTO transcripts VALUES (?, ?)", study_hash, envelope)
+
+    def transcript(self, study_hash: bytes) -> bytes | None:
+        """The signed transcript, once all have enrolled."""
+        rows = self._rows("SELECT envelope FROM transcripts WHERE study = ?", study_hash)
+        return bytes(rows[0][0]) if rows else None
+
+    # The log
+
+    def open_query(self, study_hash: bytes, label: str, body: bytes, *, now: int) -> bytes | None:
+        """Logs a query before it is sent. Returns the answer if it has one.
+
+        A query that differs from the logged one stops the study: the recipe or a library has changed under it.
+        """
+        rows = self._rows("SELECT body, answer FROM queries WHERE study = ? AND label = ?", study_hash, label)
+        if rows:
+            if bytes(rows[0][0]) != body:
+                raise SynodError(Code.CHECK_FAILED, f"on replay, the query of round {label} is not the logged one.")
+            return None if rows[0][1] is None else bytes(rows[0][1])
+        self._write(
+            "INSERT INTO queries SELECT ?, ?, count(*) + 1, ?, ?, NULL FROM queries WHERE study = ?",
+            study_hash, label, body, now, study_hash,
+        )  # fmt: skip
+        return None
+
+    def close_query(self, study_hash: bytes, label: str, answer: bytes) -> None:
+        """Stores the answer to a logged query."""
+        self._write("UPDATE queries SET answer = ? WHERE study = ? AND label = ?", answer, study_hash, label)
+
+    def query(self, study_hash: bytes, label: str) -> bytes:
+        """A logged query."""
+        rows = self._rows("SELECT body FROM queries WHERE study = ? AND label = ?", study_hash, label)
+        if not rows:
+            raise SynodError(Code.NOT_FOUND, f"the round {label} is not open.")
+        return bytes(rows[0][0])
+
+    def unanswered(self, study_hash: bytes) -> OpenQuery | None:
+        """The query that is open, if one is."""
+        rows = self._rows("SELECT label, sequence, opened FROM queries WHERE study = ? AND answer IS NULL", study_hash)
+        return OpenQuery(*rows[0]) if rows else None
+
+    def note(self, study_hash: bytes, label: str) -> Json:
+        """A noted value, or None."""
+        rows = self._rows("SELECT body FROM notes WHERE study = ? AND label = ?", study_hash, label)
+        value: Json = json.loads(rows[0][0]) if rows else None
+        return value
+
+    def add_note(self, study_hash: bytes, label: str, value: Json) -> None:
+        """Notes a value for good."""
+        self._write("INSERT OR IGNORE INTO notes VALUES (?, ?, ?)", study_hash, label, canonical_bytes(value))
+
+    # Submissions
+
+    def add_submission(self, party: str, submission: Submission, payload: bytes) -> None:
+        """Stores a checked submission; check 5 is the table's primary key and this comparison."""
+        header = canonical_bytes(submission.to_json())
+        with self._transaction():
+            stored = self.submission(submission.study_hash, submission.label, party)
+            if stored is None:
+                self._connection.execute(
+                    "INSERT INTO submissions VALUES (?, ?, ?, ?, ?)",
+                    (submission.study_hash, submission.label, party, header, payload),
+                )
+            elif stored != submission:
+                raise SynodError(Code.CONFLICT, f"{party} has another answer stored for round {submission.label}.")
+
+    def submission(self, study_hash: bytes, label: str, party: str) -> Submission | None:
+        """The header of a stored submission."""
+        rows = self._rows(
+            "SELECT header FROM submissions WHERE study = ? AND label = ? AND party = ?",
+            study_hash,
+            label,
+            party,
+        )
+        return Submission.from_json(json.loads(rows[0][0])) if rows else None
+
+    def payloads(self, study_hash: bytes, label: str, parties: Iterable[str]) -> Iterable[bytes]:
+        """The stored answers to a round, in the given order, one at a time."""
+        for party in parties:
+            ((payload,),) = self._rows(
+                "SELECT payload FROM submissions WHERE study = ? AND label = ? AND party = ?",
+                study_hash,
+                label,
+                party,
+            )
+            yield bytes(payload)
+
+    def submitters(self, study_hash: bytes, label: str) -> set[str]:
+        """Who has answered a round."""
+        rows = self._rows("SELECT party FROM submissions WHERE study = ? AND label = ?", study_hash, label)
+        return {party for (party,) in rows}
+
+    def answer_bytes(self, study_hash: bytes) -> int:
+        """How many bytes of answers have come in."""
+        rows = self._rows("SELECT header FROM submissions WHERE study = ?", study_hash)
+        return sum(int(json.loads(header)["length"]) for (header,) in rows)
+
+    # Parties
+
+    def add_reply(self, study_hash: bytes, party: str, kind: str) -> None:
+        """Notes what a party said of a study: `not-approved`, `acknowledged`."""
+        self._write("INSERT OR IGNORE INTO replies VALUES (?, ?, ?)", study_hash, party, kind)
+
+    def replied(self, study_hash: bytes, party: str, kind: str) -> bool:
+        """Whether the party said so."""
+        return bool(
+            self._rows("SELECT 1 FROM replies WHERE study = ? AND party = ? AND kind = ?", study_hash, party, kind)
+        )
+
+    def see_head(self, identity: bytes, head: SeenHead) -> None:
+        """Keeps the highest head of a ledger."""
+        highest = self.highest_head(identity, head.ledger)
+        if highest is None or highest.sequence < head.sequence:
+            self._write(
+                "INSERT OR REPLACE INTO heads VALUES (?, ?, ?, ?, ?)",
+                identity, head.ledger, head.sequence, head.hash, head.signature,
+            )  # fmt: skip
+
+    def highest_head(self, identity: bytes, ledger: bytes) -> SeenHead | None:
+        """The highest head seen of a ledger."""
+        rows = self._rows(
+            "SELECT sequence, hash, signature FROM heads WHERE identity = ? AND ledger = ?", identity, ledger
+        )
+        return SeenHead(ledger, *rows[0]) if rows else None
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._lock, transaction(self._connection):
+            yield
+
+    def _write(self, statement: str, *values: object) -> None:
+        with self._transaction(), storage_errors(None):
+            self._connection.execute(statement, values)
+
+    def _rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        with self._lock, storage_errors(None):
+            return self._connection.execute(statement, values).fetchall()
+
+
+def _record(row: tuple[Any, ...]) -> StudyRecord:
+    study_hash, document, created, outcome, reason = row
+    return StudyRecord(bytes(study_hash), _parse(bytes(document)), created, outcome, reason)
+
+
+@lru_cache(maxsize=256)
+def _parse(document: bytes) -> Study:
+    return parse_study(json.loads(document), "the stored study")

@@ -1,0 +1,61 @@
+"""`synod study draft`: a first schema out of a table's header and types, for a person to edit.
+
+Reads real rows, so its output is not private: the domains that it proposes must be replaced by public knowledge
+before the study leaves the house, and the draft says so.
+"""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+import yaml
+
+MOST_CATEGORIES = 40
+WARNING = """\
+# Drafted from {name}. NOT PRIVATE: these domains were read from real rows. Replace each by what is public knowledge
+# (a code book, a law, common sense) before you show this file to anyone.
+"""
+
+
+def draft_study(source: Path) -> str:
+    """A study as YAML text, with TODO where only a person can decide."""
+    table = pa.parquet.read_table(source) if source.suffix == ".parquet" else _read_csv(source)
+    study = {
+        "name": "my-study",
+        "method": {"name": "hpdp-dp"},
+        "epsilon": 1.0,
+        "schema": [_draft_attribute(name, table.column(name)) for name in table.column_names],
+    }
+    return WARNING.format(name=source.name) + yaml.safe_dump(study, sort_keys=False, allow_unicode=True)
+
+
+def _read_csv(source: Path) -> pa.Table:
+    """Numbers as numbers, and all else as the texts that a party's reader will meet; only an empty field is missing."""
+    options = pa.csv.ConvertOptions(null_values=[""], strings_can_be_null=True)
+    schema = pa.csv.read_csv(source, convert_options=options).schema
+    texts = {field.name: pa.string() for field in schema if not _is_number(field.type)}
+    options.column_types = texts
+    return pa.csv.read_csv(source, convert_options=options)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _draft_attribute(name: str, column: pa.ChunkedArray) -> dict[str, object]:
+    attribute: dict[str, object] = {"name": name}
+    if _is_number(column.type):
+        extremes = pc.min_max(column).as_py()
+        kind = "integer" if pa.types.is_integer(column.type) else "real"
+        attribute |= {"type": kind, "min": extremes["min"], "max": extremes["max"], "bins": 16}
+        if kind == "integer":
+            attribute["bins"] = min(16, extremes["max"] - extremes["min"] + 1)
+    else:
+        texts = sorted(text for text in column.cast(pa.string()).unique().to_pylist() if text is not None)
+        too_many = len(texts) > MOST_CATEGORIES
+        attribute |= {"type": "categorical", "categories": ["TODO: too many to list"] if too_many else texts}
+    if column.null_count:
+        attribute["nullable"] = True
+    return attribute

@@ -1,0 +1,123 @@
+"""The account: what a chain of ledger entries adds up to. Pure; the ledger folds its entries with it.
+
+An entry is one fact: `opened`, `declared`, `approved`, `charged`, `revoked`, `closed`. Reserved is what open
+studies may still charge; spent is what was charged or declared. Neither ever goes down but by a study's end,
+which frees the part of its reservation that it did not charge.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from common.cost import FREE, Cost
+from common.errors import refused
+
+Entry = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """One answered step."""
+
+    label: str
+    query: str
+    transcript: str
+    cost: Cost
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """One approved study: its reservation, its snapshot, and what was charged under it so far."""
+
+    study: str
+    name: str
+    dataset: str
+    reserved: Cost
+    snapshot: str
+    state: str = "open"  # open | revoked | published | aborted
+    charges: tuple[Charge, ...] = ()
+
+    @property
+    def spent(self) -> Cost:
+        """What its answers cost."""
+        return Cost.total(charge.cost for charge in self.charges)
+
+    @property
+    def held(self) -> Cost:
+        """What it may still charge."""
+        return self.reserved - self.spent if self.state == "open" else FREE
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Everything that follows from the chain."""
+
+    approvals: Mapping[str, Approval] = field(default_factory=dict)
+    declared: Mapping[str, Cost] = field(default_factory=dict)
+    history_lost: bool = False
+
+    def spent(self, dataset: str) -> Cost:
+        """What the dataset has spent, over all studies and what was declared."""
+        costs = [a.spent for a in self.approvals.values() if a.dataset == dataset]
+        return Cost.total([self.declared.get(dataset, FREE), *costs])
+
+    def held(self, dataset: str) -> Cost:
+        """What open studies may still charge to the dataset."""
+        return Cost.total(a.held for a in self.approvals.values() if a.dataset == dataset)
+
+    def check_room(self, dataset: str, cost: Cost, cap: Cost) -> None:
+        """Raises unless `cost` fits under the cap beside all that is spent and held.
+
+        Guarantee: called in the transaction that stores the approval, so two studies cannot pass the cap together.
+        """
+        if self.history_lost and dataset not in self.declared:
+            raise refused(
+                f"the earlier ledger of {dataset} is lost, so it counts as fully spent.",
+                "Enter what it has spent with `synod party init --spent EPSILON`.",
+            )
+        if not (self.spent(dataset) + self.held(dataset) + cost).fits_within(cap):
+            raise refused(
+                f"the study asks for epsilon {cost.describe()}; {dataset} has spent "
+                f"{self.spent(dataset).describe()} and holds {self.held(dataset).describe()} for open studies, "
+                f"of {cap.describe()} in all.",
+                "Ask for a smaller epsilon, or raise `max_epsilon_total` if your policy allows it.",
+            )
+
+
+def fold(entries: Iterable[Entry]) -> Account:
+    """The account after these entries, in order."""
+    account = Account()
+    for entry in entries:
+        account = _apply(account, entry)
+    return account
+
+
+def _apply(account: Account, entry: Entry) -> Account:
+    match entry["kind"]:
+        case "opened":
+            return replace(account, history_lost=entry["history_lost"])
+        case "declared":
+            cost = Cost.parse(entry["spent"])
+            return replace(account, declared={**account.declared, entry["dataset"]: cost})
+        case "approved":
+            approval = Approval(
+                entry["study"],
+                entry["name"],
+                entry["dataset"],
+                Cost.parse(entry["reserved"]),
+                entry["snapshot"],
+            )
+            return _with(account, approval)
+        case "charged":
+            approval = account.approvals[entry["study"]]
+            charge = Charge(entry["label"], entry["query"], entry["transcript"], Cost.parse(entry["cost"]))
+            return _with(account, replace(approval, charges=(*approval.charges, charge)))
+        case "revoked" | "closed":
+            state = entry.get("outcome", "revoked")
+            return _with(account, replace(account.approvals[entry["study"]], state=state))
+        case kind:
+            raise ValueError(f"an entry of unknown kind {kind!r}")
+
+
+def _with(account: Account, approval: Approval) -> Account:
+    return replace(account, approvals={**account.approvals, approval.study: approval})

@@ -1,0 +1,136 @@
+"""The party's end of the wire: one method for each call, plain values in and out, errors as sentences."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TypeVar
+
+import grpc
+from synod.v1 import party_pb2 as pb
+from synod.v1 import party_pb2_grpc as rpc
+
+from common.certificates import check_own_certificate
+from common.errors import Code, SynodError, check_failed
+from common.identity import Identity
+from common.settings import PartySettings
+from common.submission import Submission
+from common.transcript import PROTOCOL, Enrolment
+from common.wire import CALL_SECONDS, UPLOAD_SECONDS, chunks_of, explain, open_channel
+from party.ledger import Head
+
+T = TypeVar("T")
+LARGEST_DOCUMENT_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    """What the curator says of itself and of this party's ledger."""
+
+    protocol: str
+    unix_seconds: int
+    highest: pb.LedgerHead | None
+    curator: bytes
+
+
+class CuratorClient:
+    """A connection to the curator."""
+
+    def __init__(self, settings: PartySettings, identity: Identity) -> None:
+        self._settings = settings
+        self._address = settings.address
+        self._identity = identity
+        self._channel = open_channel(settings.address, settings.tls, proxy=settings.proxy)
+        self._stub = rpc.PartyServiceStub(self._channel)
+
+    def close(self) -> None:
+        """Ends the connection; a call that waits ends with it."""
+        self._channel.close()
+
+    def greet(self, head: Head) -> Greeting:
+        """Introduces this party, if its certificate is still one that the curator can accept."""
+        check_own_certificate(self._settings.tls, self._settings.name, now=datetime.now(UTC))
+        request = pb.GreetRequest(protocol=PROTOCOL, head=self._signed(head))
+        reply = self._call(lambda: self._stub.Greet(request, timeout=CALL_SECONDS))
+        highest = reply.highest_head if reply.HasField("highest_head") else None
+        return Greeting(reply.protocol, reply.unix_seconds, highest, reply.curator_identity)
+
+    def pull(self, head: Head, skip: Sequence[bytes], wait_seconds: int) -> list[pb.Move]:
+        """Waits for moves."""
+        request = pb.PullWorkRequest(head=self._signed(head), wait_seconds=wait_seconds, skip=list(skip))
+        reply = self._call(lambda: self._stub.PullWork(request, timeout=wait_seconds + CALL_SECONDS))
+        return list(reply.moves)
+
+    def document(self, study_hash: bytes, kind: pb.DocumentKind.ValueType, label: str = "") -> bytes:
+        """Fetches a document of a study."""
+        request = pb.GetDocumentRequest(study_hash=study_hash, kind=kind, label=label)
+        return self._call(lambda: _join(self._stub.GetDocument(request, timeout=UPLOAD_SECONDS)))
+
+    def enrol(self, study_hash: bytes, enrolment: Enrolment, head: Head) -> None:
+        """Enrols in a study."""
+        request = pb.EnrolRequest(
+            study_hash=study_hash,
+            identity=enrolment.identity,
+            exchange=enrolment.exchange,
+            nonce=enrolment.nonce,
+            signature=enrolment.signature,
+            head=self._signed(head),
+        )
+        self._call(lambda: self._stub.Enrol(request, timeout=CALL_SECONDS))
+
+    def submit(self, submission: Submission, payload: bytes, head: Head) -> None:
+        """Uploads an answer that is in the ledger already."""
+        parts = self._parts(submission, payload, head)
+        self._call(lambda: self._stub.Submit(parts, timeout=UPLOAD_SECONDS))
+
+    def decline(self, study_hash: bytes, reason: pb.DeclineReason.ValueType, head: Head) -> None:
+        """Says that no move will be made."""
+        request = pb.DeclineRequest(study_hash=study_hash, reason=reason, head=self._signed(head))
+        self._call(lambda: self._stub.Decline(request, timeout=CALL_SECONDS))
+
+    def acknowledge(self, study_hash: bytes, head: Head) -> None:
+        """Confirms a study's end."""
+        request = pb.AcknowledgeRequest(study_hash=study_hash, head=self._signed(head))
+        self._call(lambda: self._stub.Acknowledge(request, timeout=CALL_SECONDS))
+
+    def _parts(self, submission: Submission, payload: bytes, head: Head) -> Iterator[pb.SubmitRequest]:
+        header = pb.SubmissionHeader(
+            study_hash=submission.study_hash,
+            transcript=submission.transcript,
+            label=submission.label,
+            query=submission.query,
+            key_id=submission.key_id,
+            length=submission.length,
+            digest=submission.digest,
+            signature=submission.signature,
+            account_signature=submission.account_signature,
+            head=self._signed(head),
+        )
+        yield pb.SubmitRequest(header=header)
+        for chunk in chunks_of(payload):
+            yield pb.SubmitRequest(chunk=chunk)
+
+    def _signed(self, head: Head) -> pb.LedgerHead:
+        return pb.LedgerHead(
+            sequence=head.sequence,
+            hash=head.hash,
+            signature=self._identity.sign("head", head.statement()),
+            identity=self._identity.public_key,
+            ledger=head.ledger,
+        )
+
+    def _call(self, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except grpc.RpcError as error:
+            raise explain(error, self._address) from None
+        except ValueError:  # what grpc raises on a channel that `close` has closed
+            raise SynodError(Code.UNREACHABLE, "the connection was closed on this side.") from None
+
+
+def _join(parts: Iterable[pb.GetDocumentResponse]) -> bytes:
+    document = bytearray()
+    for part in parts:
+        document += part.chunk
+        if len(document) > LARGEST_DOCUMENT_BYTES:
+            raise check_failed("a document of the curator's is larger than any that this version reads.")
+    return bytes(document)

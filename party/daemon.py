@@ -1,0 +1,244 @@
+"""The daemon: dials out, pulls moves, makes them. It decides when, never what.
+
+It may be killed at any moment: every move is idempotent, and an answer is in the ledger before it leaves.
+"""
+
+import logging
+import random
+import threading
+from collections.abc import Callable
+
+from synod.v1 import party_pb2 as pb
+
+from common.errors import Code, SynodError, refused
+from common.identity import Identity, fingerprint, verify
+from common.settings import PartySettings
+from common.study import parse_study
+from common.submission import Submission
+from common.transcript import PROTOCOL
+from party.client import CuratorClient, Greeting
+from party.dataset import TableError, drop_snapshot, load_snapshot
+from party.ledger import Head, Ledger
+from party.operations import rehearse, reserve, snapshot_folder
+from party.rounds import Desk, answer_round, check_round, expected_query, open_approval, read_document, secrets_of
+
+log = logging.getLogger("synod.party")
+
+WAIT_SECONDS = 20
+RECHECK_SECONDS = 2
+LONGEST_BACKOFF_SECONDS = 30.0
+LARGEST_SKEW_SECONDS = 300
+HASH_BYTES = 32
+RETRIED = (Code.UNREACHABLE, Code.UNAUTHENTICATED, Code.STORAGE, Code.INTERNAL)
+OUTCOMES = {pb.MOVE_KIND_CLOSE_PUBLISHED: "published", pb.MOVE_KIND_CLOSE_ABORTED: "aborted"}
+
+
+class Daemon:
+    """One party's daemon over one ledger."""
+
+    def __init__(
+        self,
+        settings: PartySettings,
+        ledger: Ledger,
+        identity: Identity,
+        *,
+        clock: Callable[[], float],
+    ) -> None:
+        self._settings = settings
+        self._ledger = ledger
+        self._identity = identity
+        self._clock = clock
+        self._desk = Desk(settings.name, identity, ledger, settings.curator, settings.workers, settings.max_cells)
+        self._stopped = threading.Event()
+        self._client = CuratorClient(settings, identity)
+        self._waiting: set[bytes] = set()
+        self._finished: set[bytes] = set()
+        self._reported: set[bytes] = set()
+        self._failures = 0
+        self._complaints: set[tuple[bytes, str]] = set()
+        self._auto_approves = settings.approve == "auto"
+
+    def stop(self) -> None:
+        """Ends `run` soon; safe to call from a signal handler."""
+        self._stopped.set()
+        self._client.close()
+
+    def run(self) -> None:
+        """Serves until stopped; reconnects with backoff and jitter."""
+        while not self._stopped.is_set():
+            try:
+                self._converse()
+            except SynodError as error:
+                if self._stopped.is_set():
+                    return
+                if error.code not in RETRIED:
+                    raise
+                self._failures += 1
+                pause = min(LONGEST_BACKOFF_SECONDS, 0.5 * 2 ** min(self._failures, 10)) * random.uniform(0.5, 1.0)  # noqa: S311
+                log.warning("waiting for the curator", extra={"why": str(error), "retry_seconds": round(pause, 1)})
+                self._stopped.wait(pause)
+
+    def _converse(self) -> None:
+        """One conversation: greet, then moves until the curator goes away."""
+        self._check_greeting(self._client.greet(self._ledger.head()))
+        self._failures = 0
+        log.info("connected", extra={"address": self._settings.address})
+        while not self._stopped.is_set():
+            wait = RECHECK_SECONDS if self._waiting else WAIT_SECONDS
+            skip = sorted(self._waiting | self._finished)
+            self._report_revocations()
+            moves = self._client.pull(self._ledger.head(), skip, wait)
+            self._waiting.clear()
+            for move in moves:
+                self._make(move)
+
+    def _report_revocations(self) -> None:
+        """Tells the curator at once, so that no other party spends on a study that cannot be published."""
+        for approval in self._ledger.account().approvals.values():
+            study_hash = bytes.fromhex(approval.study)
+            if approval.state == "revoked" and study_hash not in self._reported:
+                self._send_decline(study_hash, pb.DECLINE_REASON_REVOKED)
+                self._reported.add(study_hash)
+
+    def _send_decline(self, study_hash: bytes, reason: pb.DeclineReason.ValueType) -> None:
+        try:
+            self._client.decline(study_hash, reason, self._ledger.head())
+        except SynodError as error:
+            if error.code in RETRIED:
+                raise
+            log.info("the curator does not take this no", extra={"hash": study_hash.hex()[:16], "why": str(error)})
+
+    def _check_greeting(self, greeting: Greeting) -> None:
+        """1. the protocol is ours; 2. the curator is the pinned one; 3. our ledger is not behind what it has seen;
+        4. the clocks agree, or the operator is told.
+        """
+        # 1
+        if greeting.protocol != PROTOCOL:
+            raise refused("the curator speaks another protocol version.", "Update the older side.")
+        # 2
+        if fingerprint(greeting.curator) != self._settings.curator:
+            raise refused("the curator's key is not the one that `curator` pins.", "Compare fingerprints by phone.")
+        # 3
+        if greeting.highest is not None:
+            check_not_behind(self._ledger, self._identity, greeting.highest)
+        # 4
+        skew = abs(greeting.unix_seconds - self._clock())
+        if skew > LARGEST_SKEW_SECONDS:
+            log.warning("this machine's clock and the curator's differ", extra={"seconds": round(skew)})
+
+    def _make(self, move: pb.Move) -> None:
+        """Makes one move; what cannot be made is declined, and the rest goes on."""
+        if len(move.study_hash) != HASH_BYTES:
+            log.warning("the curator names a study by something that is not a hash")
+            return
+        context = {"study": move.study_name, "hash": move.study_hash.hex()[:16]}
+        try:
+            match move.kind:
+                case pb.MOVE_KIND_ENROL:
+                    self._enrol(move)
+                case pb.MOVE_KIND_ANSWER:
+                    self._answer(move)
+                case pb.MOVE_KIND_CLOSE_PUBLISHED | pb.MOVE_KIND_CLOSE_ABORTED:
+                    self._close(move)
+                case _:
+                    raise refused("the curator asks for a move of no known kind.")
+        except SynodError as error:
+            if error.code in RETRIED:
+                raise
+            if (move.study_hash, str(error)) not in self._complaints:  # once, not at every recheck
+                self._complaints.add((move.study_hash, str(error)))
+                log.warning("move not made", extra={**context, "why": str(error)})
+            self._decline(move.study_hash, error)
+
+    def _decline(self, study_hash: bytes, error: SynodError) -> None:
+        waiting = error.code is Code.NOT_READY
+        reason = pb.DECLINE_REASON_NOT_APPROVED if waiting else pb.DECLINE_REASON_CHECK_FAILED
+        approval = self._ledger.account().approvals.get(study_hash.hex())
+        if approval is not None and approval.state == "revoked":
+            reason = pb.DECLINE_REASON_REVOKED
+        self._send_decline(study_hash, reason)
+        # An approved study is still to be closed, which frees what it holds; only one never approved is done with.
+        may_change = approval is not None or self._settings.approve == "ask"
+        (self._waiting if may_change else self._finished).add(study_hash)
+
+    def _enrol(self, move: pb.Move) -> None:
+        if move.study_hash.hex() not in self._ledger.account().approvals:
+            if not self._auto_approves:
+                raise SynodError(
+                    Code.NOT_READY,
+                    f"the study {move.study_name} waits for approval here.",
+                    "Run `synod party approve STUDY`.",
+                )
+            self._approve_automatically(move.study_hash)
+        approval = open_approval(self._ledger, move.study_hash)
+        enrolment = secrets_of(self._desk, approval).enrolment(self._settings.name, self._identity)
+        self._client.enrol(move.study_hash, enrolment, self._ledger.head())
+        log.info("enrolled", extra={"study": move.study_name})
+
+    def _approve_automatically(self, study_hash: bytes) -> None:
+        document = self._client.document(study_hash, pb.DOCUMENT_KIND_STUDY)
+        study = parse_study(read_document(document), "the curator's study").resolve()
+        if study.digest() != study_hash:
+            raise refused("the curator's study does not have the hash that it is announced with.")
+        try:
+            reserve(self._settings, rehearse(self._settings, study), now=self._now())
+        except SynodError as error:
+            if error.code in RETRIED:
+                raise
+            # Whether a table fits is a fact about its rows: it is told once, not to study after study.
+            self._auto_approves = not isinstance(error, TableError)
+            log.warning("not approved", extra={"study": study.name, "why": str(error)})
+            raise SynodError(
+                Code.NOT_READY,
+                "the study is not approved here.",
+                "See `synod party approve STUDY --dry-run`.",
+            ) from None
+        log.info("approved by `approve: auto`", extra={"study": study.name})
+
+    def _answer(self, move: pb.Move) -> None:
+        approval = self._ledger.account().approvals.get(move.study_hash.hex())
+        if approval is not None and approval.state == "revoked":
+            raise refused(f"the approval of {approval.name} was revoked, and nothing of it leaves any more.")
+        stored = self._ledger.answer(move.study_hash, move.label)
+        if stored is None:
+            self._answer_anew(move)
+            stored = self._ledger.answer(move.study_hash, move.label)
+            assert stored is not None
+        self._client.submit(Submission.from_json(stored.header), stored.payload, self._ledger.head())
+        log.info("answered", extra={"study": move.study_name, "round": move.label, "bytes": len(stored.payload)})
+
+    def _answer_anew(self, move: pb.Move) -> None:
+        approval = open_approval(self._ledger, move.study_hash)
+        study = self._ledger.study(move.study_hash)
+        documents = (
+            self._client.document(move.study_hash, pb.DOCUMENT_KIND_TRANSCRIPT),
+            self._client.document(move.study_hash, pb.DOCUMENT_KIND_QUERY, move.label),
+        )
+        asked = check_round(self._desk, approval, study, move.label, documents)
+        folder = snapshot_folder(self._settings, move.study_hash)
+        snapshot = load_snapshot(folder, study, bytes.fromhex(approval.snapshot), seal=self._ledger.seal)
+        query = expected_query(asked.step, study, documents[1])
+        answer_round(self._desk, approval, asked, query, snapshot, now=self._now())
+
+    def _close(self, move: pb.Move) -> None:
+        outcome = OUTCOMES[move.kind]
+        self._ledger.end_study(move.study_hash, outcome, now=self._now())
+        drop_snapshot(snapshot_folder(self._settings, move.study_hash))
+        self._client.acknowledge(move.study_hash, self._ledger.head())
+        self._finished.add(move.study_hash)
+        log.info("study ended", extra={"study": move.study_name, "outcome": outcome})
+
+    def _now(self) -> int:
+        return int(self._clock())
+
+
+def check_not_behind(ledger: Ledger, identity: Identity, seen: pb.LedgerHead) -> None:
+    """Refuses a ledger that the curator has seen further along: an old copy of it, or a clone's."""
+    head = Head(seen.sequence, seen.hash, seen.ledger)
+    if not verify(identity.public_key, "head", head.statement(), seen.signature):
+        return  # not signed by us, so it says nothing about our ledger
+    if ledger.hash_at(head.sequence) != head.hash:
+        raise refused(
+            "this ledger is behind, or beside, what the curator has seen of it: an old copy or a clone.",
+            "Stop the other copy and restore the newest ledger; never run two.",
+        )

@@ -1,0 +1,142 @@
+"""`synod party doctor`: what can go wrong between a party and its curator, in the order in which it would.
+
+Certificate, name, port, identity, ledger, curator, ledger's age, clock, roster, and on request a study: each with its
+remedy. Changes nothing.
+"""
+
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from common.certificates import check_own_certificate
+from common.errors import Code, SynodError, check_failed, refused
+from common.identity import Identity, fingerprint
+from common.settings import PartySettings
+from common.study import Study
+from party.client import CuratorClient, Greeting
+from party.daemon import LARGEST_SKEW_SECONDS, check_not_behind
+from party.ledger import Ledger
+from party.operations import identity_path, rehearse
+
+CONNECT_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One examined thing; `error` says what is wrong and what to do."""
+
+    what: str
+    told: str
+    error: SynodError | None = None
+
+
+def examine(settings: PartySettings, study: Study | None, *, now: datetime) -> Iterator[Finding]:
+    """Examines everything, in order; stops where the rest cannot be examined."""
+    yield _try("certificate", lambda: _check_certificate(settings, now))
+    host, port = settings.address.rsplit(":", 1)
+    name = _try("name", lambda: _look_up(host, settings.proxy))
+    yield name
+    if name.error is not None:
+        return
+    reached = _try("port", lambda: _connect(host, int(port), settings.proxy))
+    yield reached
+    if reached.error is not None:
+        return
+    identity = _try("identity", lambda: Identity.load(identity_path(settings)).fingerprint)
+    yield identity
+    if identity.error is not None:
+        return
+    ledger = _try("ledger", lambda: _read_ledger(settings))
+    yield ledger
+    if ledger.error is None:
+        yield from _talk(settings)
+    if study is not None:
+        yield _try("study", lambda: f"fits; it would cost epsilon {rehearse(settings, study).cost.describe()}")
+
+
+def _check_certificate(settings: PartySettings, now: datetime) -> str:
+    check_own_certificate(settings.tls, settings.name, now=now)
+    return f"valid, for {settings.name}"
+
+
+def _try(what: str, check: Callable[[], str]) -> Finding:
+    try:
+        return Finding(what, check())
+    except SynodError as error:
+        return Finding(what, "", error)
+
+
+def _look_up(host: str, proxy: str | None) -> str:
+    if proxy:
+        return f"left to the proxy {proxy}"
+    try:
+        return str(socket.getaddrinfo(host, None)[0][4][0])
+    except OSError:
+        raise SynodError(
+            Code.UNREACHABLE, f"the name {host} cannot be looked up.", "Check `address` and this machine's DNS."
+        ) from None
+
+
+def _connect(host: str, port: int, proxy: str | None) -> str:
+    if proxy:
+        return f"left to the proxy {proxy}"
+    try:
+        with socket.create_connection((host.strip("[]"), port), CONNECT_SECONDS):
+            return "open"
+    except OSError:
+        raise SynodError(
+            Code.UNREACHABLE,
+            f"{host}:{port} does not accept connections.",
+            "Check the firewall, and that the curator is running.",
+        ) from None
+
+
+def _read_ledger(settings: PartySettings) -> str:
+    ledger = Ledger.open(settings.state)
+    try:
+        account = ledger.account()
+        spent, held = account.spent(settings.dataset), account.held(settings.dataset)
+        return f"whole, {ledger.head().sequence} entries; spent {spent.describe()}, held {held.describe()}"
+    finally:
+        ledger.close()
+
+
+def _talk(settings: PartySettings) -> Iterator[Finding]:
+    client = CuratorClient(settings, Identity.load(identity_path(settings)))
+    ledger = Ledger.open(settings.state)
+    try:
+        head = ledger.head()
+        try:
+            greeting = client.greet(head)
+        except SynodError as error:
+            yield Finding("curator", "", error)
+            return
+        yield _try("curator", lambda: _check_curator(settings, greeting))
+        yield _try("ledger's age", lambda: _check_age(settings, ledger, greeting))
+        yield _try("clock", lambda: _check_clock(greeting))
+        moves = client.pull(head, [], 0)
+        names = ", ".join(sorted({move.study_name for move in moves}))
+        yield Finding("roster", f"to do: {names}" if names else f"no study of the curator's waits for {settings.name}")
+    finally:
+        client.close()
+        ledger.close()
+
+
+def _check_curator(settings: PartySettings, greeting: Greeting) -> str:
+    if fingerprint(greeting.curator) != settings.curator:
+        raise check_failed("the curator's key is not the one that `curator` pins.", "Compare fingerprints by phone.")
+    return "reached; its key is the pinned one"
+
+
+def _check_age(settings: PartySettings, ledger: Ledger, greeting: Greeting) -> str:
+    if greeting.highest is not None:
+        check_not_behind(ledger, Identity.load(identity_path(settings)), greeting.highest)
+    return "not behind what the curator has seen"
+
+
+def _check_clock(greeting: Greeting) -> str:
+    skew = abs(greeting.unix_seconds - datetime.now(UTC).timestamp())
+    if skew > LARGEST_SKEW_SECONDS:
+        raise refused(f"this clock and the curator's differ by {skew:.0f} seconds.", "Set the clock (NTP).")
+    return "agrees with the curator's"

@@ -1,0 +1,68 @@
+"""The policy: what this party's operator allows, checked against a study before anything is read or reserved. Pure."""
+
+from common.cost import Cost
+from common.errors import refused
+from common.methods import HpdpDp
+from common.plan import plan_study
+from common.queries import SumMoments, check_answerable, check_feasible
+from common.settings import PartySettings
+from common.study import Study
+
+
+def check_policy(settings: PartySettings, study: Study, *, own_key: str) -> Cost:
+    """What the study costs this party, if the policy allows it.
+
+    1. this party is on the roster, under its own key; 2. the method is allowed; 3. epsilon is within the cap for
+    one study; 4. the collusion threshold, the number of parties and the key size are high enough; 5. only allowed
+    columns are asked for, and never the unit of privacy; 6. answers of its own are allowed if the method needs them;
+    7. what is known to be asked has no more numbers than allowed (adaptive queries are checked when they come).
+    """
+    # 1
+    entries = {entry.name: entry for entry in study.roster}
+    if settings.name not in entries:
+        raise refused(f"{settings.name} is not on the roster of {study.name}.", "Ask the curator's operator to add it.")
+    if entries[settings.name].key != own_key:
+        raise refused(
+            f"the roster of {study.name} pins another key for {settings.name}.",
+            "Send the curator's operator what `synod party fingerprint` prints.",
+        )
+    # 2
+    if settings.methods is not None and study.method.name not in settings.methods:
+        raise refused(f"the method {study.method.name} is not among the allowed `methods`.")
+    # 3
+    cost = plan_study(study).cost_of(settings.name)
+    if settings.max_epsilon_per_study is not None:
+        cap = Cost.of_decimal(settings.max_epsilon_per_study)
+        if not cost.fits_within(cap):
+            raise refused(
+                f"the study costs epsilon {cost.describe()}, more than `max_epsilon_per_study` ({cap.describe()})."
+            )
+    # 4
+    _require("collusion", study.collusion, "min_collusion", settings.min_collusion)
+    _require("the number of parties", len(study.roster), "min_parties", settings.min_parties)
+    _require("key_bits", study.key_bits, "min_key_bits", settings.min_key_bits)
+    # 5
+    if settings.columns is not None:
+        extra = [attribute.name for attribute in study.attributes if attribute.name not in settings.columns]
+        if extra:
+            raise refused(f"the study asks for the column {extra[0]}, which is not among the allowed `columns`.")
+    if settings.unit in {attribute.name for attribute in study.attributes}:
+        raise refused(f"the study asks for the column {settings.unit}, which is this party's unit of privacy.")
+    # 6
+    if not settings.allow_local_queries and any(
+        step.kind.is_local for step in plan_study(study).steps_of(settings.name)
+    ):
+        raise refused(
+            f"the method {study.method.name} asks this party for answers of its own, outside of the encrypted sum.",
+            "Set `allow_local_queries: true` if your policy allows that; such answers are private on their own.",
+        )
+    # 7
+    check_feasible(study)
+    if isinstance(study.method, HpdpDp):
+        check_answerable(SumMoments(), study, settings.max_cells)
+    return cost
+
+
+def _require(what: str, value: int, key: str, least: int) -> None:
+    if value < least:
+        raise refused(f"{what} is {value}; this party's `{key}` is {least}.", "Change the study, or the policy.")

@@ -1,0 +1,161 @@
+"""How a party makes up its mind about a round: check everything it was told, charge, then hand out the answer.
+
+It trusts no number that the curator sends. Study and snapshot are those that its operator approved; the plan is
+computed here; the query must be the one that the plan and the study call for.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from common.canonical import Json, canonical_bytes
+from common.errors import Code, SynodError, check_failed, refused
+from common.identity import Identity, fingerprint, require_signature
+from common.paillier import PublicKey, check_public_key
+from common.plan import Step, plan_study
+from common.queries import ChooseParents, Query, check_answerable, parse_query, query_digest
+from common.study import Study
+from common.submission import AnsweredStep, Submission, digest_of
+from common.transcript import Transcript, check_transcript, parse_transcript
+from common.usefulness import chosen_cells
+from party.account import Approval
+from party.answer import Round, Secrets, answer
+from party.dataset import Snapshot
+from party.ledger import Ledger, StoredAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """What answering needs: who this party is, its ledger, and whom it expects as the curator."""
+
+    name: str
+    identity: Identity
+    ledger: Ledger
+    curator: str
+    workers: int
+    max_cells: int
+
+
+def check_round(desk: Desk, approval: Approval, study: Study, label: str, documents: tuple[bytes, bytes]) -> Round:
+    """Checks what the curator sent for a round.
+
+    1. the transcript is signed by the curator that this party's configuration pins; 2. it is of the approved study
+    and roster; 3. this party's own entry is in it, unaltered; 4. the Paillier key is sound; 5. no other transcript
+    was answered for this study; 6. the label is the next planned step; 7. the query is of the
+    planned kind, sound, and no larger than the policy allows.
+    """
+    transcript_document, query_document = documents
+    study_hash = study.digest()
+    # 1
+    transcript = _signed_transcript(desk, transcript_document)
+    # 2
+    check_transcript(transcript, study, study_hash)
+    # 3
+    index = study.index_of(desk.name)
+    own = secrets_of(desk, approval).enrolment(desk.name, desk.identity)
+    if transcript.enrolments[index] != own:
+        raise check_failed("the transcript holds other keys than this party enrolled with.")
+    # 4
+    check_public_key(transcript.modulus, transcript.generator, study.key_bits)
+    # 5
+    transcript_hash = transcript.digest(study)
+    if any(charge.transcript != transcript_hash.hex() for charge in approval.charges):
+        raise check_failed("this study was answered before under another transcript.")
+    # 6
+    step = next_step(desk, approval, study, label)
+    # 7
+    query = expected_query(step, study, query_document)
+    check_answerable(query, study, desk.max_cells)
+    check_table_size(query, study, study.roster[index].rows)
+    return Round(study, step, query_digest(query, step, study), transcript, transcript_hash, index)
+
+
+def _signed_transcript(desk: Desk, document: bytes) -> Transcript:
+    envelope = read_document(document)
+    try:
+        key, signature = bytes.fromhex(envelope["curator"]), bytes.fromhex(envelope["signature"])
+        content = envelope["transcript"]
+    except (KeyError, TypeError, ValueError):
+        raise check_failed("the transcript is malformed.") from None
+    if fingerprint(key) != desk.curator:
+        raise check_failed("the transcript is not from the curator that `curator` pins.")
+    require_signature(key, "transcript", content, signature, signer="the curator")
+    return parse_transcript(content)
+
+
+def next_step(desk: Desk, approval: Approval, study: Study, label: str) -> Step:
+    """The next planned step of this party, if `label` names it; anything else is refused."""
+    steps = plan_study(study).steps_of(desk.name)
+    answered = len(approval.charges)
+    if answered >= len(steps) or steps[answered].label != label:
+        raise refused("the round is not the next step of the approved plan.")
+    return steps[answered]
+
+
+def check_table_size(query: Query, study: Study, rows: int) -> None:
+    """Refuses a choice among larger tables than follow from the study's public numbers: they cost this party time."""
+    if isinstance(query, ChooseParents) and query.max_cells > chosen_cells(study, rows):
+        raise refused("the query asks for larger tables than the study's numbers allow.")
+
+
+def expected_query(step: Step, study: Study, document: bytes) -> Query:
+    """The query of a step, if the document is exactly that; refuses what the plan does not call for."""
+    data = read_document(document)
+    query = parse_query(data, study)
+    if query.kind is not step.kind:
+        raise refused("the query is not of the kind that the plan calls for.")
+    if canonical_bytes(query.to_json()) != document:
+        raise refused("the query is not the one that the plan calls for.")
+    return query
+
+
+def answer_round(desk: Desk, approval: Approval, asked: Round, query: Query, snapshot: Snapshot, *, now: int) -> None:
+    """Computes the answer, and stores charge and answer in one transaction.
+
+    Guarantee: nothing has left the house when this returns; what leaves afterwards is what was stored.
+    """
+    secrets = secrets_of(desk, approval)
+    payload = answer(query, asked, snapshot.columns, secrets=secrets, workers=desk.workers)
+    charge = AnsweredStep(asked.step.label, asked.query_hash.hex(), asked.step.cost)
+    earlier = [AnsweredStep(c.label, c.query, c.cost) for c in approval.charges]
+    public = PublicKey(asked.transcript.modulus, asked.transcript.generator)
+    submission = Submission(
+        study_hash=asked.transcript.study_hash,
+        transcript=asked.transcript_hash,
+        label=asked.step.label,
+        query=asked.query_hash,
+        key_id=bytes.fromhex(public.key_id),
+        length=len(payload),
+        digest=digest_of(payload),
+    ).signed_by(desk.identity, desk.name, [*earlier, charge])
+    entry: dict[str, Json] = {
+        "label": charge.label,
+        "query": charge.query,
+        "transcript": asked.transcript_hash.hex(),
+        "cost": str(charge.cost),
+        "answer": submission.digest.hex(),
+    }
+    desk.ledger.charge(asked.transcript.study_hash, entry, StoredAnswer(submission.to_json(), payload), now=now)
+
+
+def secrets_of(desk: Desk, approval: Approval) -> Secrets:
+    """The derived keys of an approved study."""
+    return Secrets(desk.ledger.secret(), bytes.fromhex(approval.study), bytes.fromhex(approval.snapshot))
+
+
+def open_approval(ledger: Ledger, study_hash: bytes) -> Approval:
+    """The open approval of a study; the curator learns only that there is none."""
+    approval = ledger.account().approvals.get(study_hash.hex())
+    if approval is None:
+        raise SynodError(Code.NOT_READY, "the study is not approved here.")
+    if approval.state != "open":
+        raise refused(f"the approval of {approval.name} has ended ({approval.state}).")
+    return approval
+
+
+def read_document(document: bytes) -> Any:
+    """The JSON value of a document that the curator sent."""
+    try:
+        return json.loads(document)
+    except (RecursionError, ValueError):
+        raise check_failed("a document of the curator's is not JSON.") from None

@@ -1,0 +1,245 @@
+"""What a party refuses to believe: keys, rosters, enrolments, transcripts and questions of a curator that lies.
+
+A refusal comes before anything is charged. Where the lie would pay, the test shows what it pays with the check off.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common import masks
+from common.canonical import canonical_bytes
+from common.cost import FREE
+from common.errors import SynodError
+from common.paillier import PublicKey, SecretKey, decrypt_all
+from common.study import Study
+from common.transcript import Enrolment, Transcript
+from curator.session import seal_transcript
+from tests.adversary.attacks import exact_moments, is_near, read_plaintexts, small_case, small_study
+from tests.adversary.house import House, open_house, seal
+from tests.property.roster import Member, layout_of, make_identity, make_key, make_transcript, seed_bytes
+
+SIDE = make_identity("side")
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    """Party 0 with a ledger of its own; 1 and 2 are in memory."""
+    study, members = small_case()
+    house = open_house(tmp_path, study, 0, members[0].table)
+    yield house
+    house.ledger.close()
+
+
+def others() -> list[Member]:
+    return small_case()[1][1:]
+
+
+def truth(house: House) -> Transcript:
+    return make_transcript(house.study, [house.member(), *others()], make_key())
+
+
+def enrol_as(name: str, study: Study, exchange: bytes | None = None) -> Enrolment:
+    """An enrolment under a roster name, with a key of the curator's own making."""
+    key = exchange or seed_bytes("curator's exchange", name)
+    enrolment = Enrolment(name, SIDE.public_key, key, seed_bytes("nonce"))
+    return enrolment.signed_by(SIDE, study.digest())
+
+
+def test_the_truth_is_answered_and_charged_once(house: House) -> None:
+    envelope = seal(truth(house))
+    assert house.hear(envelope) == house.hear(envelope)
+    assert str(house.spent()) == "1"
+
+
+def with_enrolments(change: Callable[[tuple[Enrolment, ...], Study], tuple[Enrolment, ...]]) -> Callable[..., bytes]:
+    def lie(house: House) -> bytes:
+        transcript = truth(house)
+        return seal(replace(transcript, enrolments=change(transcript.enrolments, house.study)))
+
+    return lie
+
+
+def with_key(change: Callable[[int, int, SecretKey], tuple[int, int]]) -> Callable[[House], bytes]:
+    def lie(house: House) -> bytes:
+        transcript = truth(house)
+        modulus, generator = change(transcript.modulus, transcript.generator, make_key())
+        return seal(replace(transcript, modulus=modulus, generator=generator))
+
+    return lie
+
+
+def resigned(enrolment: Enrolment, study: Study, **changes: Any) -> Enrolment:
+    """What a colluding party signs in its own name."""
+    return replace(enrolment, **changes).signed_by(make_identity(enrolment.name), study.digest())
+
+
+def from_another_study(enrolments: tuple[Enrolment, ...], _: Study) -> tuple[Enrolment, ...]:
+    other_study, members = small_case(small_study("survey-2"))
+    return (*enrolments[:2], make_transcript(other_study, members, make_key()).enrolments[2])
+
+
+LIES: dict[str, tuple[Callable[[House], bytes], str]] = {
+    "an invented party": (with_enrolments(lambda e, s: (*e, enrol_as("ghost", s))), "approved roster"),
+    "a party left out": (with_enrolments(lambda e, _: e[:2]), "approved roster"),
+    "a party in another's place": (with_enrolments(lambda e, s: (*e[:2], enrol_as(e[2].name, s))), "identity key"),
+    "swapped parties": (with_enrolments(lambda e, _: (e[0], e[2], e[1])), "approved roster"),
+    "swapped enrolments": (
+        with_enrolments(lambda e, _: (e[0], replace(e[2], name=e[1].name), replace(e[1], name=e[2].name))),
+        "identity key",
+    ),
+    "swapped exchange keys": (
+        with_enrolments(
+            lambda e, _: (e[0], replace(e[1], exchange=e[2].exchange), replace(e[2], exchange=e[1].exchange))
+        ),
+        "signature of party-1",
+    ),
+    "an altered nonce": (
+        with_enrolments(lambda e, _: (*e[:2], replace(e[2], nonce=bytes(32)))),
+        "signature of party-2",
+    ),
+    "an enrolment for another study": (with_enrolments(from_another_study), "signature of party-2"),
+    "a key of its own for this party": (
+        with_enrolments(lambda e, s: (resigned(e[0], s, exchange=seed_bytes("x")), *e[1:])),
+        "other keys than this party",
+    ),
+    "one exchange key for two": (
+        with_enrolments(lambda e, s: (*e[:2], resigned(e[2], s, exchange=e[1].exchange))),
+        "same exchange key",
+    ),
+    "a point of order one": (
+        with_enrolments(lambda e, s: (*e[:2], resigned(e[2], s, exchange=bytes(32)))),
+        "usable X25519 key",
+    ),
+    "a point of order four": (
+        with_enrolments(lambda e, s: (*e[:2], resigned(e[2], s, exchange=(1).to_bytes(32, "little")))),
+        "usable X25519 key",
+    ),
+    "an exchange key too short": (
+        with_enrolments(lambda e, s: (*e[:2], resigned(e[2], s, exchange=bytes(31)))),
+        "wrong size",
+    ),
+    "an even n": (with_key(lambda n, h, _: (n - 1, h)), "even"),
+    "a short n": (with_key(lambda n, h, _: (n >> 1 | 1, 2)), "2048 bits"),
+    "a long n": (with_key(lambda n, h, _: (n << 1 | 1, h)), "2048 bits"),
+    "a negative n": (with_key(lambda n, h, _: (-n, h)), "2048 bits"),
+    "h_s of one": (with_key(lambda n, _, __: (n, 1)), "between 1"),
+    "h_s of nothing": (with_key(lambda n, _, __: (n, 0)), "between 1"),
+    "h_s beyond the square of n": (with_key(lambda n, h, _: (n, h + n * n)), "between 1"),
+    "h_s with a factor of n": (with_key(lambda n, _, key: (n, key.p)), "factor"),
+    "another curator's signature": (lambda house: seal_transcript(truth(house), SIDE), "`curator` pins"),
+    "another study's hash": (lambda house: seal(replace(truth(house), study_hash=bytes(32))), "another study"),
+    "no signature": (lambda _: b"{}", "malformed"),
+    "no JSON": (lambda _: b"{", "not JSON"),
+    "numbers that nobody can sign": (
+        lambda house: seal(truth(house)).replace(b'"protocol":"synod/v1"', b'"protocol":0.5'),
+        "signature of the curator",
+    ),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_is_refused_and_costs_nothing(lie: str, house: House) -> None:
+    make_envelope, sentence = LIES[lie]
+    envelope = make_envelope(house)
+    head = house.ledger.head()
+    with pytest.raises(SynodError, match=sentence):
+        house.hear(envelope)
+    assert house.ledger.head() == head
+    assert house.spent() == FREE
+    assert house.ledger.answer(house.study.digest(), "moments") is None
+    house.hear(seal(truth(house)))
+    assert str(house.spent()) == "1"
+
+
+@pytest.mark.parametrize(
+    ("query", "label", "sentence"),
+    [
+        (b'{"kind":"sum-moments"}', "rows", "next step"),
+        (b'{"kind":"sum-moments"}', "anything", "next step"),
+        (b'{"kind":"rows-please"}', "moments", "not one that this version answers"),
+        (b'{"kind":"sum-moments","epsilon":"9"}', "moments", "not the one"),
+        (b'{"kind": "sum-moments"}', "moments", "not the one"),
+        (b'{"kind":"sum-marginals","sets":[[0]]}', "moments", "of another method"),
+        (b'{"kind":"local-marginals","sets":[[0]]}', "moments", "of another method"),
+        (b"[]", "moments", "not one that this version answers"),
+        (b"sum", "moments", "not JSON"),
+    ],
+)
+def test_an_unplanned_question_is_refused_and_costs_nothing(
+    query: bytes, label: str, sentence: str, house: House
+) -> None:
+    envelope = seal(truth(house))
+    head = house.ledger.head()
+    with pytest.raises(SynodError, match=sentence):
+        house.hear(envelope, query, label)
+    assert house.ledger.head() == head
+
+
+def test_a_second_transcript_is_refused_once_one_was_answered(house: House) -> None:
+    first = house.hear(seal(truth(house)))
+    other = replace(truth(house), generator=pow(make_key().public.h_s, 3, make_key().public.n ** 2))
+    assert house.hear(seal(other)) == first
+    with pytest.raises(SynodError, match="another transcript"):
+        house.hear(seal(other), canonical_bytes({"kind": "synthesize"}), "rows")
+
+
+# What the lies would pay
+
+
+def open_with_own_exchange_keys(house: House) -> bool:
+    """The curator enrols keys of its own under the other parties' names, and takes all masks off party 0's answer."""
+    key, study = make_key(), house.study
+    pretended = [enrol_as(entry.name, study, _public(entry.name)) for entry in study.roster[1:]]
+    transcript = replace(truth(house), enrolments=(house.member().enrolment(), *pretended))
+    stored = house.hear(seal(transcript))
+    plain = decrypt_all(key, stored.payload, workers=1)
+    for index, entry in enumerate(study.roster[1:], 1):
+        mask = masks.mask_key(
+            seed_bytes("own", entry.name),
+            house.member().enrolment().exchange,
+            pair=(0, index),
+            transcript=transcript.digest(study),
+            label="moments",
+            query=bytes.fromhex(stored.header["query"]),
+        )
+        taken = masks.draw_masks(mask, len(plain), key.public.n)
+        plain = [(value - m) % key.public.n for value, m in zip(plain, taken, strict=True)]
+    seen = read_plaintexts(study, plain, key.public.n)
+    return is_near(study, seen, exact_moments(study, house.table))
+
+
+def _public(name: str) -> bytes:
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+    return X25519PrivateKey.from_private_bytes(seed_bytes("own", name)).public_key().public_bytes_raw()
+
+
+def test_who_could_invent_parties_could_read_one_party(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SynodError, match="identity key of party-1"):
+        open_with_own_exchange_keys(house)
+    monkeypatch.setattr("party.rounds.check_transcript", lambda *_: None)
+    assert open_with_own_exchange_keys(house)
+
+
+def read_without_key(payload: bytes, public: PublicKey) -> list[int]:
+    """For an outsider: with h_s = 1 a ciphertext is 1 + m n."""
+    size = public.ciphertext_bytes
+    ciphertexts = [int.from_bytes(payload[at : at + size], "big") for at in range(0, len(payload), size)]
+    return [(c - 1) // public.n if (c - 1) % public.n == 0 else -1 for c in ciphertexts]
+
+
+def test_who_could_weaken_h_s_would_open_ciphertexts_to_outsiders(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    envelope = seal(replace(truth(house), generator=1))
+    with pytest.raises(SynodError, match="between 1"):
+        house.hear(envelope)
+    monkeypatch.setattr("party.rounds.check_public_key", lambda *_: None)
+    payload = house.hear(envelope).payload
+    seen = read_without_key(payload, make_key().public)
+    assert seen == decrypt_all(make_key(), payload, workers=1)
+    assert len(seen) == layout_of(house.study).ciphertexts

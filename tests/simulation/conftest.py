@@ -1,0 +1,19 @@
+"""Sites are made once; every run works on a copy."""
+
+import pytest
+
+from tests.simulation.harness import Site, make_site, run_world
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """What every run starts from."""
+    return make_site(tmp_path_factory.mktemp("site"))
+
+
+@pytest.fixture(scope="session")
+def undisturbed(site: Site) -> dict[str, bytes]:
+    """The release of a run in which nothing goes wrong."""
+    with run_world(site) as world:
+        world.finish()
+        return world.release()

@@ -1,0 +1,194 @@
+"""A study under trouble: whatever is lost, repeated, delayed, killed or set to another time, it ends in the same
+release, byte for byte, with each charge in each ledger once, and no party says two things about one question.
+"""
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from common.manifest import verify_release
+from common.plan import plan_study
+from curator.store import State
+from tests.simulation.harness import FAULTS, KILLS, LEGAL_MOVES, NAMES, Site, World, run_world
+
+CALLS = 6
+YEAR = 366 * 24 * 3600
+
+
+@dataclass(frozen=True)
+class Talk:
+    """A party connects and makes its moves; one of its calls may fail."""
+
+    party: int
+    fault: str = ""
+    call: int = 0
+
+    def happen(self, world: World) -> None:
+        world.converse(self.party, self.fault, self.call)
+
+
+@dataclass(frozen=True)
+class KillParty:
+    """A party connects, and dies at one of its ledger's next commits."""
+
+    party: int
+    when: str
+    commits: int = 0
+
+    def happen(self, world: World) -> None:
+        world.kill_party.when, world.kill_party.commits = self.when, self.commits
+        world.converse(self.party)
+
+
+@dataclass(frozen=True)
+class RestartParty:
+    party: int
+
+    def happen(self, world: World) -> None:
+        world.stop_party(self.party)
+
+
+@dataclass(frozen=True)
+class KillCurator:
+    """The curator dies at one of its store's next commits."""
+
+    when: str
+    commits: int
+
+    def happen(self, world: World) -> None:
+        world.kill_curator.when, world.kill_curator.commits = self.when, self.commits
+
+
+@dataclass(frozen=True)
+class RestartCurator:
+    def happen(self, world: World) -> None:
+        world.restart_curator()
+
+
+@dataclass(frozen=True)
+class SetClock:
+    who: str
+    seconds: int
+
+    def happen(self, world: World) -> None:
+        world.skews[self.who] = self.seconds
+
+
+@dataclass(frozen=True)
+class DeliverLate:
+    """A delayed message comes in at last."""
+
+    number: int
+
+    def happen(self, world: World) -> None:
+        if world.delayed:
+            world.deliver_again(world.delayed.pop(self.number % len(world.delayed)))
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A message from the past comes in once more."""
+
+    number: int
+
+    def happen(self, world: World) -> None:
+        if world.sent:
+            world.deliver_again(world.sent[self.number % len(world.sent)])
+
+
+Operation = Talk | KillParty | RestartParty | KillCurator | RestartCurator | SetClock | DeliverLate | Replay
+
+parties = st.integers(0, len(NAMES) - 1)
+operations = st.one_of(
+    st.builds(Talk, parties),
+    st.builds(Talk, parties, st.sampled_from(FAULTS), st.integers(0, CALLS)),
+    st.builds(KillParty, parties, st.sampled_from(KILLS), st.integers(0, 1)),
+    st.builds(RestartParty, parties),
+    st.builds(KillCurator, st.sampled_from(KILLS), st.integers(0, 6)),
+    st.builds(RestartCurator),
+    st.builds(SetClock, st.sampled_from(("curator", *NAMES)), st.integers(-YEAR, YEAR)),
+    st.builds(DeliverLate, st.integers(0, 9)),
+    st.builds(Replay, st.integers(0, 99)),
+)
+EVERYBODY = [Talk(party) for party in range(len(NAMES))]
+
+
+def assert_sound(world: World, undisturbed: dict[str, bytes]) -> None:
+    assert world.release() == undisturbed
+    assert world.declined == []
+    assert world.moves() <= LEGAL_MOVES
+    plan = plan_study(world.site.study)
+    for index, name in enumerate(NAMES):
+        assert all(len(world.left[name, step.label]) == 1 for step in plan.steps)
+        with world.ledger(index) as ledger:
+            facts = [(entry["kind"], entry.get("label", entry.get("outcome", ""))) for entry in ledger.entries()]
+            assert facts == [
+                ("opened", ""), ("approved", ""), ("charged", "moments"), ("charged", "rows"), ("closed", "published"),
+            ]  # fmt: skip
+            account = ledger.account()
+            assert account.spent("ward") == plan.cost_of(name)
+            assert str(account.held("ward")) == "0"
+
+
+def run(site: Site, undisturbed: dict[str, bytes], happenings: list[Operation]) -> None:
+    with run_world(site) as world:
+        for operation in happenings:
+            operation.happen(world)
+        world.finish()
+        assert_sound(world, undisturbed)
+        for message in world.sent[:: max(1, len(world.sent) // 20)]:
+            world.deliver_again(message)
+        assert_sound(world, undisturbed)
+
+
+def test_an_undisturbed_run_is_published_and_verified(site: Site) -> None:
+    with run_world(site) as world:
+        world.finish()
+        assert_sound(world, world.release())
+        assert set(world.release()) == {"manifest.json", "model.json", "synthetic.csv", "synthetic.parquet"}
+        verify_release(world.curator.office.release_folder(site.study.digest()), None)
+        assert list(dict.fromkeys(world.states)) == [State.ENROLLING, State.KEYED, State.RUNNING, State.PUBLISHED]
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(happenings=st.lists(operations, max_size=25))
+@example(happenings=[*EVERYBODY, *(Talk(party, "lose reply", 4) for party in range(3))])
+@example(happenings=[*EVERYBODY, Talk(1, "delay", 4), Talk(1), DeliverLate(0), RestartCurator(), DeliverLate(0)])
+@example(happenings=[KillParty(0, "after"), KillParty(1, "before"), *EVERYBODY, KillParty(0, "after")])
+def test_any_trouble_ends_in_the_same_release(
+    happenings: list[Operation], site: Site, undisturbed: dict[str, bytes]
+) -> None:
+    run(site, undisturbed, happenings)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+@settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+@given(happenings=st.lists(operations, min_size=5, max_size=60))
+def test_much_trouble_ends_in_the_same_release(
+    happenings: list[Operation], site: Site, undisturbed: dict[str, bytes]
+) -> None:
+    run(site, undisturbed, happenings)
+
+
+@pytest.mark.parametrize("when", KILLS)
+def test_the_curator_dies_at_every_commit_in_turn(when: str, site: Site, undisturbed: dict[str, bytes]) -> None:
+    """One life for each commit: it gets one further each time, or not at all."""
+    with run_world(site) as world:
+        for lives in range(60):
+            world.kill_curator.when, world.kill_curator.commits = when, 0 if when == "after" else lives % 3
+            world.converse(lives % len(NAMES))
+            if world.curator.state() is State.PUBLISHED:
+                break
+        world.finish()
+        assert_sound(world, undisturbed)
+
+
+@pytest.mark.parametrize("call", range(CALLS))
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_same_call_fails_for_everybody_again_and_again(
+    fault: str, call: int, site: Site, undisturbed: dict[str, bytes]
+) -> None:
+    run(site, undisturbed, [Talk(party, fault, call) for _ in range(4) for party in range(len(NAMES))])

@@ -1,0 +1,99 @@
+"""How studies end badly: by a failed check, by the operators of either side. What was not spent is free again."""
+
+import json
+from typing import Any
+
+import pytest
+
+from common.canonical import canonical_bytes
+from common.cost import FREE
+from curator.desk import Desk
+from curator.store import State
+from curator.studies import StudyDesk
+from party.operations import revoke, snapshot_folder
+from tests.simulation.harness import LEGAL_MOVES, NAMES, Site, World, run_world
+
+SUBMIT_CALL = 4
+
+
+def assert_all_closed(world: World, spent: dict[str, str]) -> None:
+    """Each ledger is closed as it should be, holds nothing, and has spent what was answered."""
+    assert world.curator.state() is State.ABORTED
+    assert world.release() == {}
+    assert world.moves() <= LEGAL_MOVES
+    for index, name in enumerate(NAMES):
+        with world.ledger(index) as ledger:
+            account = ledger.account()
+        assert account.held("ward") == FREE
+        assert str(account.spent("ward")) == spent[name]
+        assert not snapshot_folder(world.settings(index), world.site.study.digest()).exists()
+
+
+def alter_transcript(desk: Desk, monkeypatch: pytest.MonkeyPatch, victim: str) -> None:
+    """The curator shows one party another transcript."""
+    honest = Desk.document
+
+    def document(self: Desk, party: str, study_hash: bytes, kind: str, label: str) -> bytes:
+        content = honest(self, party, study_hash, kind, label)
+        if party != victim or kind != "transcript":
+            return content
+        envelope: dict[str, Any] = json.loads(content)
+        envelope["transcript"]["generator"] = "1"
+        return canonical_bytes(envelope)
+
+    monkeypatch.setattr(Desk, "document", document)
+
+
+def test_a_failed_check_ends_the_study_and_frees_what_it_held(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    with run_world(site) as world:
+        alter_transcript(world.curator.desk, monkeypatch, NAMES[1])
+        world.finish()
+        assert world.declined == [(NAMES[1], "a check on its side failed; its operator sees which")]
+        assert_all_closed(world, dict(zip(NAMES, "100", strict=True)))
+
+
+def test_an_aborted_study_frees_what_it_held(site: Site) -> None:
+    with run_world(site) as world:
+        for index in (0, 1, 2, 0):
+            world.converse(index)
+        StudyDesk(world.curator.office).abort(site.study.name, by="the operator")
+        world.finish()
+        assert world.declined == []
+        assert_all_closed(world, dict(zip(NAMES, "100", strict=True)))
+
+
+def test_a_study_aborted_while_an_answer_is_on_its_way_frees_what_it_held(site: Site) -> None:
+    with run_world(site) as world:
+        for index in range(3):
+            world.converse(index)
+        world.converse(0, "delay", SUBMIT_CALL)
+        StudyDesk(world.curator.office).abort(site.study.name, by="the operator")
+        world.deliver_again(world.delayed.pop())
+        world.finish()
+        assert_all_closed(world, dict(zip(NAMES, "100", strict=True)))
+
+
+def test_nothing_leaves_after_a_revocation(site: Site) -> None:
+    with run_world(site) as world:
+        for index in range(3):
+            world.converse(index)
+        world.converse(2, "lose request", SUBMIT_CALL)
+        with world.ledger(2) as ledger:
+            assert ledger.answer(site.study.digest(), "moments") is not None
+        revoke(world.settings(2), site.study.digest(), now=int(world.now))
+        before = len(world.sent)
+        world.finish()
+        assert not any(m.name == "submit" and m.party == NAMES[2] for m in world.sent[before:])
+        assert world.declined == [(NAMES[2], "its operator revoked the approval")]
+        assert_all_closed(world, dict(zip(NAMES, "111", strict=True)))
+
+
+def test_a_study_that_is_not_approved_waits(site: Site) -> None:
+    with run_world(site, approvals="ask") as world:
+        for index in (0, 1, 2, 0, 1, 2):
+            world.converse(index)
+        assert world.curator.state() is State.ENROLLING
+        assert set(world.declined) == {(name, "not-approved") for name in NAMES}
+        for index in range(3):
+            with world.ledger(index) as ledger:
+                assert ledger.account().approvals == {}

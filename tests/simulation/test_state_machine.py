@@ -1,0 +1,110 @@
+"""The life of a study: of all pairs of states, only the legal moves ever happen, and each of them does."""
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+
+from common.errors import SynodError
+from curator.desk import NOT_APPROVED
+from curator.store import State
+from curator.studies import StudyDesk
+from tests.simulation.harness import LEGAL_MOVES, NAMES, Killed, Site, World, run_world
+
+ENDED = (State.PUBLISHED, State.ABORTED)
+
+
+def reach(world: World, state: State) -> None:
+    """Brings a world's study to a state, and keeps the session from going on."""
+    world.holds_session = True
+    if state is State.ENROLLING:
+        return
+    for index in range(len(NAMES)):
+        world.converse(index)
+    world.kill_curator.when = "after"  # the session's first commit fixes the transcript
+    with pytest.raises(Killed):
+        world.curator.settle()
+    world.restart_curator()
+    if state is State.RUNNING:
+        world.curator.settle()
+    elif state is State.PUBLISHED:
+        world.holds_session = False
+        world.finish()
+    elif state is State.ABORTED:
+        world.curator.desk.decline(NAMES[0], key_of(world, 0), world.site.study.digest(), "a check failed")
+    assert world.curator.state() is state
+
+
+def key_of(world: World, index: int) -> str:
+    return world.site.study.roster[index].key
+
+
+def attempt(event: Callable[[World], object], world: World) -> None:
+    try:
+        event(world)
+    except SynodError:
+        return
+
+
+def abort(world: World) -> None:
+    StudyDesk(world.curator.office).abort(world.site.study.name, by="the operator")
+
+
+def decline(reason: str) -> Callable[[World], object]:
+    return lambda world: world.curator.desk.decline(NAMES[1], key_of(world, 1), world.site.study.digest(), reason)
+
+
+def replay_everything(world: World) -> None:
+    for message in list(world.sent):
+        world.deliver_again(message)
+
+
+def go_on(world: World) -> None:
+    world.holds_session = False
+    world.settle()
+    world.holds_session = True
+
+
+HARMLESS: dict[str, Callable[[World], object]] = {
+    "messages come again": replay_everything,
+    "not approved": decline(NOT_APPROVED),
+    "acknowledged": lambda world: world.curator.desk.acknowledge(NAMES[0], world.site.study.digest()),
+    "restart": lambda world: world.restart_curator(),
+}
+ENDING: dict[str, Callable[[World], object]] = {
+    "aborted by the operator": abort,
+    "declined": decline("a check on its side failed"),
+}
+
+
+@pytest.mark.parametrize("state", State)
+def test_what_must_not_move_a_study_does_not(state: State, site: Site) -> None:
+    with run_world(site) as world:
+        reach(world, state)
+        events = {**HARMLESS, **(ENDING if state in ENDED else {})}
+        for name, event in events.items():
+            attempt(event, world)
+            assert world.curator.state() is state, name
+        if state in ENDED:
+            go_on(world)
+            world.curator.store.end_study(site.study.digest(), State.PUBLISHED)
+            world.curator.store.end_study(site.study.digest(), State.ABORTED)
+        assert world.curator.state() is state
+        assert world.moves() <= LEGAL_MOVES
+
+
+def test_of_all_pairs_exactly_the_legal_moves_happen(site: Site) -> None:
+    happened: set[tuple[State, State]] = set()
+    for state, ending in itertools.product([s for s in State if s not in ENDED], ENDING.values()):
+        with run_world(site) as world:
+            reach(world, state)
+            ending(world)
+            assert world.curator.state() is State.ABORTED
+            happened |= world.moves()
+    with run_world(site) as world:
+        world.finish()
+        happened |= world.moves()
+    everything = set(itertools.permutations(State, 2))
+    assert happened == LEGAL_MOVES
+    assert everything - happened == everything - LEGAL_MOVES
+    assert len(everything) == 20

@@ -1,0 +1,57 @@
+"""A study that has been played to its end, but for the release: `write` makes that."""
+
+import asyncio
+from pathlib import Path
+
+import numpy as np
+
+from common.canonical import canonical_bytes
+from common.gaussian import GaussianModel
+from common.queries import Query, SumMoments, Synthesize, moment_design, share_rows
+from common.study import Study
+from common.transcript import Transcript
+from curator.methods.parties import Publication
+from curator.office import Office
+from curator.release import write_release
+from tests.unit.curator.stage import make_office, stored_answer
+from tests.unit.party.rehearsal import draw_columns, make_actors, make_transcript, seal
+
+
+class Play:
+    """A study whose parties have all answered, and a publication."""
+
+    def __init__(self, folder: Path, study: Study) -> None:
+        self.study = study
+        self.folder = folder / "curator"
+        actors = make_actors(folder / "ledgers", self.study)
+        self.transcript: Transcript = make_transcript(self.study, actors)
+        width = moment_design(self.study).width - 1
+        model = GaussianModel(np.full((width, 1), 0.5), 0.5, np.zeros(width), np.full(width, 0.2))
+        columns = [
+            np.concatenate(parts) for parts in zip(*(draw_columns(self.study, a.name) for a in actors), strict=True)
+        ]
+        self.publication = Publication(columns, model.to_json())
+        office = self.office()
+        office.store.add_study(self.study, now=5)
+        queries: dict[str, Query] = {"moments": SumMoments(), "rows": Synthesize(model, share_rows(self.study))}
+        for label, query in queries.items():
+            office.store.open_query(self.study.digest(), label, canonical_bytes(query.to_json()), now=6)
+            for actor in actors:
+                actor.answer(label, query, seal(self.transcript))
+                office.store.add_submission(actor.name, *stored_answer(actor, label))
+            office.store.close_query(self.study.digest(), label, b"")
+        office.store.close()
+
+    def office(self) -> Office:
+        async def make() -> Office:
+            return make_office(self.folder)
+
+        return asyncio.run(make())
+
+    @property
+    def target(self) -> Path:
+        return self.folder / "releases" / self.study.digest().hex()
+
+    def write(self) -> dict[str, bytes]:
+        write_release(self.office(), self.study, self.transcript, self.publication, 7)
+        return {path.name: path.read_bytes() for path in self.target.iterdir()}

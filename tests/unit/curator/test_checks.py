@@ -1,0 +1,320 @@
+"""The checks on a submission, numbered as in the protocol: each fails on its own tampering and on nothing else."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from common.answers import read_rows, write_rows
+from common.coins import Coins
+from common.encoding import codings_of
+from common.errors import Code, SynodError
+from common.gaussian import GaussianModel
+from common.moments import sum_moments
+from common.noise import sample_shares
+from common.plan import Step, plan_study
+from common.queries import (
+    Query,
+    SumMoments,
+    SumTerms,
+    Synthesize,
+    moment_design,
+    query_digest,
+    share_rows,
+    sum_terms,
+)
+from common.study import Study
+from common.submission import AnsweredStep, Submission, digest_of
+from common.transcript import Transcript
+from curator.checks import check_account, check_header, check_moments, check_payload
+from tests.unit.curator.stage import stored_answer
+from tests.unit.party.rehearsal import (
+    WIDE,
+    Actor,
+    draw_columns,
+    identity_of,
+    make_actors,
+    make_study,
+    make_transcript,
+    paillier_key,
+    seal,
+)
+
+PUBLIC = paillier_key().public
+
+
+class Scene:
+    """A study with one honest answer to each of its rounds, all of `north`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.study = make_study(schema=WIDE)
+        self.actors: list[Actor] = make_actors(folder, self.study)
+        self.transcript: Transcript = make_transcript(self.study, self.actors)
+        width = moment_design(self.study).width - 1
+        model = GaussianModel(np.full((width, 1), 0.5), 0.5, np.zeros(width), np.full(width, 0.2))
+        self.queries: dict[str, Query] = {"moments": SumMoments(), "rows": Synthesize(model, share_rows(self.study))}
+        for label, query in self.queries.items():
+            self.actors[0].answer(label, query, seal(self.transcript))
+        assert len(self.answer("moments")[1]) >= 3 * PUBLIC.ciphertext_bytes
+
+    def step(self, label: str) -> Step:
+        return plan_study(self.study).step(label)
+
+    def query_hash(self, label: str) -> bytes:
+        return query_digest(self.queries[label], self.step(label), self.study)
+
+    def answer(self, label: str) -> tuple[Submission, bytes]:
+        return stored_answer(self.actors[0], label)
+
+    def sign(self, submission: Submission, party: str = "north", signer: str = "north") -> Submission:
+        """The header, signed again: what a party can do that lies on purpose."""
+        return submission.signed_by(identity_of(signer), party, self.steps(submission.label))
+
+    def steps(self, label: str) -> list[AnsweredStep]:
+        labels = ["moments", "rows"][: ["moments", "rows"].index(label) + 1] if label in self.queries else []
+        return [AnsweredStep(each, self.query_hash(each).hex(), self.step(each).cost) for each in labels]
+
+    def check_header(self, submission: Submission, party: str = "north", label: str = "moments") -> None:
+        check_header(
+            party,
+            submission,
+            study=self.study,
+            transcript=self.transcript,
+            query=self.queries[label],
+            step=self.step(label),
+        )
+
+    def check_payload(self, submission: Submission, payload: bytes, label: str = "moments") -> None:
+        query, step = self.queries[label], self.step(label)
+        check_payload("north", submission, payload, query=query, step=step, study=self.study, public=PUBLIC)
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
+    return Scene(tmp_path_factory.mktemp("ledgers"))
+
+
+def failed(check: Callable[[], None], sentence: str) -> None:
+    with pytest.raises(SynodError, match=sentence) as caught:
+        check()
+    assert caught.value.code is Code.CHECK_FAILED
+
+
+@pytest.mark.parametrize("label", ["moments", "rows"])
+def test_honest_answers_pass(scene: Scene, label: str) -> None:
+    submission, payload = scene.answer(label)
+    scene.check_header(submission, label=label)
+    scene.check_payload(submission, payload, label)
+    check_account("north", submission, scene.steps(label), identity_of("north").public_key)
+
+
+# 1. sender and signature
+
+
+def test_1_a_sender_that_has_no_part(scene: Scene) -> None:
+    submission = scene.sign(scene.answer("moments")[0], "ghost", "ghost")
+    failed(lambda: scene.check_header(submission, "ghost"), "ghost has no part")
+
+
+def test_1_an_answer_under_another_partys_name(scene: Scene) -> None:
+    """Its signature names the sender, so no party can hand in what another one made."""
+    submission = scene.answer("moments")[0]
+    failed(lambda: scene.check_header(submission, "valley"), "signature of valley")
+    failed(lambda: scene.check_header(scene.sign(submission, "valley", "north"), "valley"), "signature of valley")
+
+
+@pytest.mark.parametrize("place", [0, 31, 32, 63])
+def test_1_an_altered_signature(scene: Scene, place: int) -> None:
+    submission = scene.answer("moments")[0]
+    flipped = bytes(b ^ (1 if i == place else 0) for i, b in enumerate(submission.signature))
+    failed(lambda: scene.check_header(replace(submission, signature=flipped)), "signature of north")
+
+
+ALTERED: dict[str, dict[str, Any]] = {
+    "transcript": {"transcript": bytes(32)},
+    "label": {"label": "rows"},
+    "query": {"query": bytes(32)},
+    "key": {"key_id": bytes(32)},
+    "length": {"length": 1},
+    "digest": {"digest": bytes(32)},
+    "study": {"study_hash": bytes(32)},
+    "none": {"signature": b""},
+}
+
+
+@pytest.mark.parametrize("change", ALTERED.values(), ids=ALTERED.keys())
+def test_1_a_header_altered_on_its_way(scene: Scene, change: dict[str, Any]) -> None:
+    altered = replace(scene.answer("moments")[0], **change)
+    failed(lambda: scene.check_header(altered), "signature of north")
+
+
+# 2. T, round, Q and key
+
+
+BOUND: dict[str, dict[str, Any]] = {
+    "another T": {"transcript": bytes(32)},
+    "another round": {"label": "rows"},
+    "another Q": {"query": bytes(32)},
+    "another key": {"key_id": bytes.fromhex(paillier_key(2).public.key_id)},
+}
+
+
+@pytest.mark.parametrize("change", BOUND.values(), ids=BOUND.keys())
+def test_2_an_answer_bound_to_something_else(scene: Scene, change: dict[str, Any]) -> None:
+    signed = scene.sign(replace(scene.answer("moments")[0], **change))
+    failed(lambda: scene.check_header(signed), "bound to another")
+
+
+# 3. length
+
+
+@pytest.mark.parametrize("difference", [-PUBLIC.ciphertext_bytes, -1, 1, PUBLIC.ciphertext_bytes])
+@pytest.mark.parametrize("label", ["moments", "rows"])
+def test_3_wrong_length(scene: Scene, difference: int, label: str) -> None:
+    submission = scene.answer(label)[0]
+    signed = scene.sign(replace(submission, length=submission.length + difference))
+    failed(lambda: scene.check_header(signed, label=label), "wrong length")
+
+
+# 4. the bytes
+
+
+def claim(scene: Scene, payload: bytes, label: str = "moments") -> Submission:
+    """A header that fits these bytes."""
+    submission = scene.answer(label)[0]
+    return scene.sign(replace(submission, length=len(payload), digest=digest_of(payload)))
+
+
+def test_4_bytes_that_are_not_the_headers(scene: Scene) -> None:
+    submission, payload = scene.answer("moments")
+    flipped = bytes([payload[0] ^ 1]) + payload[1:]
+    for altered in (flipped, payload[:-1], payload + b"\0", b""):
+        failed(lambda altered=altered: scene.check_payload(submission, altered), "its header describes")  # type: ignore[misc]
+
+
+VALUES: dict[str, tuple[int, str]] = {
+    "zero": (0, "out of range"),
+    "n squared": (PUBLIC.n**2, "out of range"),
+    "the greatest": (2 ** (8 * PUBLIC.ciphertext_bytes) - 1, "out of range"),
+    "multiple of p": (paillier_key().p * 12345, "not coprime"),
+    "multiple of q": (paillier_key().q, "not coprime"),
+    "n": (PUBLIC.n, "not coprime"),
+}
+
+
+@pytest.mark.parametrize(("value", "sentence"), VALUES.values(), ids=VALUES.keys())
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_4_a_ciphertext_that_is_none(scene: Scene, value: int, sentence: str, place: str) -> None:
+    payload, size = scene.answer("moments")[1], PUBLIC.ciphertext_bytes
+    bad = value.to_bytes(size, "big")
+    whole = bad + payload[size:] if place == "first" else payload[:-size] + bad
+    failed(lambda: scene.check_payload(claim(scene, whole), whole), sentence)
+
+
+def test_4_a_vector_of_another_length(scene: Scene) -> None:
+    payload = scene.answer("moments")[1][: -PUBLIC.ciphertext_bytes]
+    failed(lambda: scene.check_payload(claim(scene, payload), payload), "length")
+
+
+@pytest.mark.parametrize("index", range(5))
+def test_4_a_code_outside_of_its_domain(scene: Scene, index: int) -> None:
+    study = scene.study
+    rows = share_rows(study)[0]
+    codings = codings_of(study)
+    columns = [column.copy() for column in read_rows(scene.answer("rows")[1], codings, rows)]
+    columns[index][-1] = codings[index].size - 1
+    sound = write_rows(columns)
+    scene.check_payload(claim(scene, sound, "rows"), sound, "rows")
+    columns[index][-1] = codings[index].size
+    broken = write_rows(columns)
+    failed(lambda: scene.check_payload(claim(scene, broken, "rows"), broken, "rows"), study.attributes[index].name)
+
+
+def test_4_no_rows_at_all_are_rows() -> None:
+    codings = codings_of(make_study())
+    assert [len(column) for column in read_rows(b"", codings, 0)] == [0] * 4
+
+
+# The countersignature
+
+
+def test_the_countersignature_covers_every_step(scene: Scene) -> None:
+    submission, key = scene.answer("rows")[0], identity_of("north").public_key
+    steps = scene.steps("rows")
+    check_account("north", submission, steps, key)
+    cheaper = [replace(steps[0], cost=steps[1].cost), steps[1]]
+    for other in (steps[:1], steps[::-1], cheaper, [replace(steps[0], query="00"), steps[1]], []):
+        failed(lambda other=other: check_account("north", submission, other, key), "account")  # type: ignore[misc]
+    failed(lambda: check_account("valley", submission, steps, key), "account")
+    failed(lambda: check_account("north", replace(submission, transcript=bytes(32)), steps, key), "account")
+
+
+# 6. after decryption
+
+
+def exact_moments(study: Study) -> NDArray[np.int64]:
+    design = moment_design(study)
+    total: NDArray[np.int64] = np.sum([sum_moments(design, draw_columns(study, e.name)) for e in study.roster], axis=0)
+    return total
+
+
+def terms_of(study: Study) -> SumTerms:
+    return sum_terms(SumMoments(), plan_study(study).step("moments"), study)
+
+
+@pytest.fixture(scope="module")
+def large() -> Study:
+    """Enough rows and epsilon that a gross lie stands out of the noise."""
+    return make_study(rows=(4_000, 5_000, 6_000), epsilon="10")
+
+
+def test_6_honest_noise_raises_no_alarm(large: Study) -> None:
+    terms, exact = terms_of(large), exact_moments(large)
+    check_moments(large, terms, exact)
+    for seed in range(300):
+        coins = Coins(seed.to_bytes(32, "big"))
+        released = exact.copy()
+        for _ in large.roster:
+            released += sample_shares(len(exact), shape=terms.shape, scale=terms.scale, coins=coins)
+        check_moments(large, terms, released)
+
+
+def block_counts(study: Study) -> list[int]:
+    """Where in the vector the counts of the one-hot blocks stand."""
+    design = moment_design(study)
+    numbers = np.full((design.width, design.width), -1)
+    numbers[design.asked()] = np.arange(design.length)
+    return [int(numbers[i, i]) for _, place in design.block_slices() for i in range(place.start, place.stop)]
+
+
+def test_6_a_party_that_claims_other_rows_is_found(large: Study) -> None:
+    """One party counts its rows twice in a block, or not at all."""
+    terms, unit = terms_of(large), moment_design(large).unit
+    for sign in (1, -1):
+        lie = exact_moments(large)
+        lie[block_counts(large)[1]] += sign * 4 * unit**2 * 5_000
+        failed(lambda lie=lie: check_moments(large, terms, lie), "do not add up")  # type: ignore[misc]
+
+
+def test_6_a_moment_out_of_range(large: Study) -> None:
+    terms = terms_of(large)
+    for value in (terms.high + terms.noise_bound + 1, terms.low - terms.noise_bound - 1):
+        lie = exact_moments(large)
+        lie[0] = value
+        failed(lambda lie=lie: check_moments(large, terms, lie), "out of range")  # type: ignore[misc]
+
+
+def test_6_pairs_of_blocks_add_up_too() -> None:
+    wards = [{"name": name, "type": "categorical", "categories": ["a", "b", "c"]} for name in ("one", "two")]
+    study = make_study(rows=(4_000, 5_000, 6_000), epsilon="10", schema=wards)
+    terms, design = terms_of(study), moment_design(study)
+    exact = exact_moments(study)
+    check_moments(study, terms, exact)
+    numbers = np.full((design.width, design.width), -1)
+    numbers[design.asked()] = np.arange(design.length)
+    exact[numbers[1, 5]] += 4 * design.unit**2 * 5_000
+    failed(lambda: check_moments(study, terms, exact), "do not add up")

@@ -1,0 +1,361 @@
+"""A session through the real store: from enrolment to a release, and over every restart to the same release."""
+
+import asyncio
+import errno
+import json
+import shutil
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from common.encoding import Codes
+from common.errors import Code, SynodError
+from common.manifest import verify_release
+from common.queries import EncryptedSum, SumMoments, moment_design
+from common.study import Study
+from common.submission import AnsweredStep, digest_of
+from curator import release
+from curator import session as session_module
+from curator.desk import Desk
+from curator.methods import hpdp_dp
+from curator.office import Office
+from curator.store import STORE_FILE, State, Store
+from party import answer
+from party.ledger import Ledger
+from tests.unit.curator.stage import Clock, hand_in, make_office, make_session, play, stored_answer
+from tests.unit.party.rehearsal import (
+    CURATOR,
+    MAX_CELLS,
+    Actor,
+    draw_columns,
+    identity_of,
+    make_actors,
+    make_study,
+    make_transcript,
+    paillier_key,
+    seal,
+)
+
+WAIT_SECONDS = 60
+LINEAR: dict[str, Any] = {"method": {"name": "hpdp-dp", "link": "linear"}}  # without the copula's iteration: quick
+
+
+@pytest.fixture(scope="module")
+def study() -> Study:
+    return make_study(epsilon="50", **LINEAR)
+
+
+@pytest.fixture(scope="module")
+def ledgers(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Approved, and not asked anything yet; tests play with copies."""
+    folder = tmp_path_factory.mktemp("ledgers")
+    for actor in make_actors(folder, study.model_copy()):
+        actor.ledger.close()
+    return folder
+
+
+def copy_actors(study: Study, ledgers: Path, folder: Path) -> list[Actor]:
+    shutil.copytree(ledgers, folder)
+    return [open_actor(study, folder, entry.name) for entry in study.roster]
+
+
+def open_actor(study: Study, folder: Path, name: str) -> Actor:
+    from party.dataset import Snapshot
+    from party.rounds import Desk as PartyDesk
+
+    curator, ledger = identity_of(CURATOR).fingerprint, Ledger.open(folder / name)
+    desk = PartyDesk(name, identity_of(name), ledger, curator, 1, MAX_CELLS)
+    return Actor(desk, study, Snapshot(draw_columns(study, name)))
+
+
+async def run_through(
+    folder: Path, study: Study, actors: Sequence[Actor], stops: Sequence[int] = ()
+) -> list[tuple[str, str, str]]:
+    """Runs a study to its end; after each number of moves in `stops` the curator is gone and comes back."""
+    made: list[tuple[str, str, str]] = []
+    for most_moves in (*stops, 1_000):
+        office = make_office(folder)
+        office.store.add_study(study, now=5)
+        task = asyncio.create_task(make_session(office, study).run())
+        made += await play(office, actors, most_moves=most_moves)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        office.store.close()
+    return made
+
+
+def run(folder: Path, study: Study, actors: Sequence[Actor], stops: Sequence[int] = ()) -> list[tuple[str, str, str]]:
+    return asyncio.run(asyncio.wait_for(run_through(folder, study, actors, stops), WAIT_SECONDS))
+
+
+def release_files(folder: Path, study: Study) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder / "releases" / study.digest().hex()).iterdir()}
+
+
+@pytest.fixture(scope="module")
+def straight(study: Study, ledgers: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The release of a run that nothing interrupted."""
+    folder = tmp_path_factory.mktemp("straight")
+    run(folder / "curator", study, copy_actors(study, ledgers, folder / "ledgers"))
+    return release_files(folder / "curator", study)
+
+
+def charges(actor: Actor) -> list[str]:
+    return [entry["label"] for entry in actor.ledger.entries() if entry["kind"] == "charged"]
+
+
+def test_a_study_is_published_and_verifies(study: Study, ledgers: Path, tmp_path: Path) -> None:
+    actors = copy_actors(study, ledgers, tmp_path / "ledgers")
+    made = run(tmp_path / "curator", study, actors)
+    names = [entry.name for entry in study.roster]
+    kinds = ("enrol", "answer", "answer", "published")
+    labels = ("", "moments", "rows", "")
+    assert sorted(made) == sorted((n, k, label) for n in names for k, label in zip(kinds, labels, strict=True))
+    folder = tmp_path / "curator" / "releases" / study.digest().hex()
+    verify_release(folder, {identity_of(name).fingerprint for name in (*names, CURATOR)})
+    assert (folder / "synthetic.csv").read_text().count("\n") == 151
+    store = Store(tmp_path / "curator")
+    assert store.state(store.study(study.digest())) is State.PUBLISHED
+    assert all(charges(actor) == ["moments", "rows"] for actor in actors)
+
+
+@pytest.mark.parametrize("stops", [(n,) for n in range(10)] + [(1,) * 9, (2, 3, 2)], ids=str)
+def test_a_restart_anywhere_gives_the_same_release_and_asks_nothing_twice(
+    study: Study, ledgers: Path, straight: dict[str, bytes], tmp_path: Path, stops: tuple[int, ...]
+) -> None:
+    actors = copy_actors(study, ledgers, tmp_path / "ledgers")
+    made = run(tmp_path / "curator", study, actors, stops)
+    assert len(made) == len(set(made)) == 12, "a move was asked for twice"
+    assert release_files(tmp_path / "curator", study) == straight
+    assert all(charges(actor) == ["moments", "rows"] for actor in actors)
+
+
+def test_an_answered_query_comes_from_the_log(
+    study: Study, ledgers: Path, straight: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a restart nothing is decrypted or fitted again: the payloads may even be gone, and the library other."""
+    actors = copy_actors(study, ledgers, tmp_path / "ledgers")
+    folder = tmp_path / "curator"
+
+    async def first_half() -> None:
+        office = make_office(folder)
+        office.store.add_study(study, now=5)
+        task = asyncio.create_task(make_session(office, study).run())
+        await play(office, actors, most_moves=7)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        office.store.close()
+
+    asyncio.run(first_half())
+    with sqlite3.connect(folder / STORE_FILE) as connection:
+        changed = connection.execute("UPDATE submissions SET payload = x'' WHERE label = 'moments'").rowcount
+    assert changed == 3
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise AssertionError("done again")
+
+    monkeypatch.setattr(hpdp_dp, "fit_model", refuse)
+    monkeypatch.setattr(session_module, "add_all", refuse)
+    run(folder, study, actors)
+    assert release_files(folder, study) == straight
+
+
+def test_the_log_holds_the_query_before_anybody_is_asked(study: Study, ledgers: Path, tmp_path: Path) -> None:
+    actors = copy_actors(study, ledgers, tmp_path / "ledgers")
+    clock = Clock()
+
+    async def scene() -> None:
+        office = make_office(tmp_path / "curator", clock)
+        office.store.add_study(study, now=5)
+        task = asyncio.create_task(make_session(office, study).run())
+        assert office.store.unanswered(study.digest()) is None
+        await play(office, actors, most_moves=2)
+        await asyncio.sleep(0.02)
+        assert office.store.unanswered(study.digest()) is None, "a round is open before all have enrolled"
+        clock.now = 2_000.0
+        await play(office, actors, most_moves=1)
+        for _ in range(200):
+            if office.store.unanswered(study.digest()):
+                break
+            await asyncio.sleep(0.005)
+        query = office.store.unanswered(study.digest())
+        assert query is not None
+        assert (query.label, query.sequence, query.opened) == ("moments", 1, 2_000)
+        assert office.store.query(study.digest(), "moments") == b'{"kind":"sum-moments"}'
+        assert all(charges(actor) == [] for actor in actors)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(asyncio.wait_for(scene(), WAIT_SECONDS))
+
+
+def outcome_of(folder: Path, study: Study) -> tuple[str | None, str]:
+    store = Store(folder)
+    record = store.study(study.digest())
+    store.close()
+    return record.outcome, record.reason
+
+
+def test_a_replay_that_asks_otherwise_stops_the_study(study: Study, ledgers: Path, tmp_path: Path) -> None:
+    actors = copy_actors(study, ledgers, tmp_path / "ledgers")
+    folder = tmp_path / "curator"
+
+    async def scene() -> None:
+        office = make_office(folder)
+        office.store.add_study(study, now=5)
+        office.store.open_query(study.digest(), "moments", b'{"kind":"other"}', now=6)
+        task = asyncio.create_task(make_session(office, study).run())
+        await play(office, actors)
+        await task
+
+    asyncio.run(asyncio.wait_for(scene(), WAIT_SECONDS))
+    outcome, reason = outcome_of(folder, study)
+    assert outcome == "aborted"
+    assert "not the logged one" in reason
+
+
+def spoil_masks(actor: Actor, actors: Sequence[Actor], office: Office) -> None:
+    """An answer of the right form under the party's own signature, whose masks are of another transcript."""
+    study = actor.study
+    transcript = make_transcript(study, actors, paillier_key(2))
+    other = replace(transcript, modulus=paillier_key().public.n, generator=paillier_key().public.h_s)
+    changed = other.enrolments[0]
+    swapped = replace(changed, nonce=bytes(32)).signed_by(identity_of(changed.name), study.digest())
+    actor.answer("moments", SumMoments(), seal(replace(other, enrolments=(swapped, *other.enrolments[1:]))))
+    submission, payload = stored_answer(actor, "moments")
+    right = make_transcript(study, actors).digest(study)
+    steps = [AnsweredStep("moments", submission.query.hex(), study.budget)]
+    bound = replace(submission, transcript=right, digest=digest_of(payload))
+    hand_in(Desk(office), actor.name, bound.signed_by(identity_of(actor.name), actor.name, steps), payload)
+
+
+def test_a_sum_that_does_not_come_out_ends_the_study_for_good(study: Study, ledgers: Path, tmp_path: Path) -> None:
+    """Nothing is asked again: one bad party must not drain the others' budgets."""
+    actors = copy_actors(study, ledgers, tmp_path / "ledgers")
+    folder = tmp_path / "curator"
+
+    async def scene() -> list[tuple[str, str, str]]:
+        office = make_office(folder)
+        office.store.add_study(study, now=5)
+        task = asyncio.create_task(make_session(office, study).run())
+        await play(office, actors, most_moves=3)
+        await asyncio.sleep(0.05)
+        spoil_masks(actors[2], actors, office)
+        made = await play(office, actors)
+        await task
+        return made
+
+    made = asyncio.run(asyncio.wait_for(scene(), WAIT_SECONDS))
+    assert sorted(kind for _, kind, _ in made) == ["aborted"] * 3 + ["answer"] * 2
+    outcome, reason = outcome_of(folder, study)
+    assert outcome == "aborted"
+    assert "masks did not cancel" in reason
+    assert not (folder / "releases").exists()
+    assert [charges(actor) for actor in actors] == [["moments"]] * 3
+
+
+def test_a_party_that_lies_grossly_ends_the_study(
+    study: Study, ledgers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Check 6: well packed, masked and signed, but its counts are of a hundred rows more than it has."""
+    actors = copy_actors(study, ledgers, tmp_path / "ledgers")
+    folder, honest, design = tmp_path / "curator", answer.noisy_values, moment_design(study)
+    (_, block), *_ = design.block_slices()
+    numbers = np.full((design.width, design.width), -1)
+    numbers[design.asked()] = np.arange(design.length)
+
+    def lie(
+        query: EncryptedSum, study: Study, columns: Sequence[Codes], *args: Any, **kwargs: Any
+    ) -> NDArray[np.int64]:
+        values = honest(query, study, columns, *args, **kwargs)
+        if len(columns[0]) == 60:
+            values[numbers[block.start, block.start]] += 4 * design.unit**2 * 100
+        return values
+
+    monkeypatch.setattr(answer, "noisy_values", lie)
+    made = run(folder, study, actors)
+    assert sorted(kind for _, kind, _ in made) == ["aborted"] * 3 + ["answer"] * 3 + ["enrol"] * 3
+    outcome, reason = outcome_of(folder, study)
+    assert outcome == "aborted"
+    assert "do not add up to the row count" in reason
+
+
+def test_trouble_with_the_disk_is_waited_out(
+    study: Study, ledgers: Path, straight: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    actors = copy_actors(study, ledgers, tmp_path / "ledgers")
+    failures = [SynodError(Code.STORAGE, "the disk is full."), SynodError(Code.STORAGE, "the disk is full.")]
+    write = release.write_release
+
+    def fail_first(*args: Any) -> None:
+        if failures:
+            raise failures.pop()
+        write(*args)
+
+    monkeypatch.setattr(session_module, "RETRY_SECONDS", 0.001)
+    monkeypatch.setattr(session_module, "write_release", fail_first)
+    run(tmp_path / "curator", study, actors)
+    assert failures == []
+    assert release_files(tmp_path / "curator", study) == straight
+
+
+def test_a_full_disk_under_the_release_is_waited_out(
+    study: Study, ledgers: Path, straight: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file system's own error, in the middle of writing."""
+    actors = copy_actors(study, ledgers, tmp_path / "ledgers")
+    write, failures = Path.write_text, ["model.json", "model.json"]
+
+    def fail_first(path: Path, *args: Any, **kwargs: Any) -> int:
+        if path.name in failures:
+            failures.remove(path.name)
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path, *args, **kwargs)
+
+    monkeypatch.setattr(session_module, "RETRY_SECONDS", 0.001)
+    monkeypatch.setattr(Path, "write_text", fail_first)
+    run(tmp_path / "curator", study, actors)
+    assert failures == []
+    assert release_files(tmp_path / "curator", study) == straight
+
+
+@pytest.mark.parametrize("before", [0, 3, 4])
+def test_a_session_ends_when_its_study_is_declined(study: Study, ledgers: Path, tmp_path: Path, before: int) -> None:
+    """It neither waits for ever nor goes on with a study that has ended."""
+    actors = copy_actors(study, ledgers, tmp_path / "ledgers")
+    folder = tmp_path / "curator"
+
+    async def scene() -> None:
+        office = make_office(folder)
+        office.store.add_study(study, now=5)
+        task = asyncio.create_task(make_session(office, study).run())
+        await play(office, actors, most_moves=before)
+        await asyncio.sleep(0.05)
+        Desk(office).decline(
+            "harbour", identity_of("harbour").fingerprint, study.digest(), "its operator revoked the approval"
+        )
+        await asyncio.wait_for(task, 10)
+
+    asyncio.run(asyncio.wait_for(scene(), WAIT_SECONDS))
+    outcome, reason = outcome_of(folder, study)
+    assert (outcome, reason) == ("aborted", "harbour declined: its operator revoked the approval.")
+
+
+def test_a_seed_is_drawn_once_and_logged(ledgers: Path, study: Study, tmp_path: Path) -> None:
+    """With `seed: null` a restart goes on with the seed that the log has."""
+    unseeded = make_study(seed=None, **LINEAR)
+    office = make_office(tmp_path)
+    office.store.add_study(unseeded, now=5)
+    drawn = {asyncio.run(make_session(office, unseeded)._seed()) for _ in range(5)}
+    assert len(drawn) == 1
+    assert office.store.note(unseeded.digest(), "seed") == drawn.pop()
+
+
+def test_the_release_says_which_seed_it_was(straight: dict[str, bytes]) -> None:
+    assert json.loads(straight["manifest.json"])["seed"] == 7

@@ -1,0 +1,271 @@
+"""The store: what is there already changes nothing, what contradicts it is refused, and a full disk stores nothing."""
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from common.errors import Code, SynodError
+from common.study import Study
+from common.submission import Submission, digest_of
+from common.transcript import Enrolment
+from curator.store import STORE_FILE, OpenQuery, SeenHead, State, Store
+from tests.unit.party.rehearsal import identity_of, make_study
+
+ENROLMENT = Enrolment("north", identity_of("north").public_key, b"\1" * 32, b"\2" * 32, b"\3" * 64)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path)
+
+
+@pytest.fixture
+def study(store: Store) -> Study:
+    study = make_study()
+    store.add_study(study, now=10)
+    return study
+
+
+def make_submission(study: Study, payload: bytes = b"answer", label: str = "moments") -> Submission:
+    return Submission(
+        study.digest(), b"\4" * 32, label, b"\5" * 32, b"\6" * 32, len(payload), digest_of(payload), b"\7", b"\x08"
+    )
+
+
+def conflict(error: pytest.ExceptionInfo[SynodError]) -> bool:
+    return error.value.code is Code.CONFLICT
+
+
+def test_a_study_comes_back_as_it_was(store: Store, study: Study, tmp_path: Path) -> None:
+    store.close()
+    again = Store(tmp_path)
+    record = again.study(study.digest())
+    assert (record.study, record.created, record.outcome, record.reason) == (study, 10, None, "")
+    assert again.study_named(study.name) == record
+    assert again.studies() == [record]
+
+
+def test_a_study_is_added_once_and_its_name_is_its_own(store: Store, study: Study) -> None:
+    store.add_study(study, now=99)
+    assert store.study(study.digest()).created == 10
+    other = make_study(epsilon="2")
+    with pytest.raises(SynodError, match="another study named") as caught:
+        store.add_study(other, now=11)
+    assert conflict(caught)
+    with pytest.raises(SynodError, match="another study named") as caught:
+        store.check_name(other)
+    assert conflict(caught)
+    store.check_name(study)
+    assert len(store.studies()) == 1
+
+
+def test_unknown_studies(store: Store) -> None:
+    with pytest.raises(SynodError) as caught:
+        store.study(bytes(32))
+    assert caught.value.code is Code.NOT_FOUND
+    with pytest.raises(SynodError) as caught:
+        store.study_named("none")
+    assert caught.value.code is Code.NOT_FOUND
+
+
+def test_the_newest_study_comes_first(store: Store, study: Study) -> None:
+    store.add_study(make_study(name="younger"), now=11)
+    assert [record.study.name for record in store.studies()] == ["younger", "rehearsal"]
+
+
+def test_states_follow_from_what_is_stored(store: Store, study: Study) -> None:
+    key = study.digest()
+
+    def state() -> State:
+        return store.state(store.study(key))
+
+    assert state() is State.ENROLLING
+    store.add_enrolment(key, ENROLMENT)
+    assert state() is State.ENROLLING
+    store.fix_transcript(key, b"envelope")
+    assert state() is State.KEYED
+    store.open_query(key, "moments", b"q", now=20)
+    assert state() is State.RUNNING
+    store.close_query(key, "moments", b"a")
+    assert state() is State.RUNNING
+    store.end_study(key, State.PUBLISHED)
+    assert state() is State.PUBLISHED
+
+
+def test_a_study_ends_once(store: Store, study: Study) -> None:
+    store.end_study(study.digest(), State.ABORTED, "first")
+    store.end_study(study.digest(), State.PUBLISHED, "second")
+    record = store.study(study.digest())
+    assert (record.outcome, record.reason) == ("aborted", "first")
+
+
+def test_an_end_drops_payloads_of_that_study_alone(store: Store, study: Study) -> None:
+    other = make_study(name="other")
+    store.add_study(other, now=11)
+    for each in (study, other):
+        store.add_submission("north", make_submission(each), b"answer")
+    store.end_study(study.digest(), State.PUBLISHED)
+    assert list(store.payloads(study.digest(), "moments", ["north"])) == [b""]
+    assert list(store.payloads(other.digest(), "moments", ["north"])) == [b"answer"]
+    assert store.submission(study.digest(), "moments", "north") == make_submission(study)
+
+
+# Enrolments and transcripts
+
+
+def test_an_enrolment_is_kept_for_good(store: Store, study: Study) -> None:
+    store.add_enrolment(study.digest(), ENROLMENT)
+    store.add_enrolment(study.digest(), ENROLMENT)
+    assert store.enrolments(study.digest()) == {"north": ENROLMENT}
+    for field in ("exchange", "nonce", "identity", "signature"):
+        changed: Enrolment = replace(ENROLMENT, **{field: bytes(32)})  # type: ignore[arg-type]
+        with pytest.raises(SynodError, match="other keys already") as caught:
+            store.add_enrolment(study.digest(), changed)
+        assert conflict(caught)
+    assert store.enrolments(study.digest()) == {"north": ENROLMENT}
+    assert store.enrolments(bytes(32)) == {}
+
+
+def test_a_transcript_is_fixed_once(store: Store, study: Study) -> None:
+    assert store.transcript(study.digest()) is None
+    store.fix_transcript(study.digest(), b"first")
+    store.fix_transcript(study.digest(), b"second")
+    assert store.transcript(study.digest()) == b"first"
+
+
+# The log
+
+
+def test_the_log_of_queries(store: Store, study: Study, tmp_path: Path) -> None:
+    key = study.digest()
+    assert store.open_query(key, "moments", b"q1", now=20) is None
+    assert store.open_query(key, "moments", b"q1", now=21) is None
+    assert store.unanswered(key) == OpenQuery("moments", 1, 20)
+    assert store.query(key, "moments") == b"q1"
+    store.close_query(key, "moments", b"a1")
+    assert store.unanswered(key) is None
+    assert store.open_query(key, "rows", b"q2", now=30) is None
+    assert store.unanswered(key) == OpenQuery("rows", 2, 30)
+    store.close()
+    assert Store(tmp_path).open_query(key, "moments", b"q1", now=40) == b"a1"
+
+
+def test_an_empty_answer_is_an_answer(store: Store, study: Study) -> None:
+    store.open_query(study.digest(), "rows", b"q", now=20)
+    store.close_query(study.digest(), "rows", b"")
+    assert store.open_query(study.digest(), "rows", b"q", now=21) == b""
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_a_replay_that_asks_otherwise_is_stopped(store: Store, study: Study, answered: bool) -> None:
+    store.open_query(study.digest(), "moments", b"q1", now=20)
+    if answered:
+        store.close_query(study.digest(), "moments", b"a1")
+    with pytest.raises(SynodError, match="not the logged one") as caught:
+        store.open_query(study.digest(), "moments", b"q2", now=21)
+    assert caught.value.code is Code.CHECK_FAILED
+    assert store.query(study.digest(), "moments") == b"q1"
+
+
+def test_a_round_that_is_not_open_has_no_query(store: Store, study: Study) -> None:
+    with pytest.raises(SynodError, match="not open") as caught:
+        store.query(study.digest(), "moments")
+    assert caught.value.code is Code.NOT_FOUND
+
+
+def test_a_note_is_kept_for_good(store: Store, study: Study) -> None:
+    assert store.note(study.digest(), "seed") is None
+    store.add_note(study.digest(), "seed", 7)
+    store.add_note(study.digest(), "seed", 8)
+    store.add_note(study.digest(), "model", {"shift": [1, -2]})
+    assert store.note(study.digest(), "seed") == 7
+    assert store.note(study.digest(), "model") == {"shift": [1, -2]}
+
+
+# Submissions
+
+
+def test_a_submission_is_kept_once(store: Store, study: Study) -> None:
+    submission = make_submission(study)
+    store.add_submission("north", submission, b"answer")
+    store.add_submission("north", submission, b"answer")
+    store.add_submission("valley", submission, b"ANSWER")
+    assert store.submission(study.digest(), "moments", "north") == submission
+    assert store.submitters(study.digest(), "moments") == {"north", "valley"}
+    assert list(store.payloads(study.digest(), "moments", ["valley", "north"])) == [b"ANSWER", b"answer"]
+    assert store.answer_bytes(study.digest()) == 12
+    assert store.submission(study.digest(), "rows", "north") is None
+
+
+@pytest.mark.parametrize(
+    "change", [{"digest": bytes(32)}, {"signature": b"x"}, {"account_signature": b"x"}, {"query": bytes(32)}], ids=str
+)
+def test_another_submission_for_the_same_round_is_refused(store: Store, study: Study, change: dict[str, bytes]) -> None:
+    store.add_submission("north", make_submission(study), b"answer")
+    with pytest.raises(SynodError, match="another answer stored") as caught:
+        store.add_submission("north", replace(make_submission(study), **change), b"other")  # type: ignore[arg-type]
+    assert conflict(caught)
+    assert list(store.payloads(study.digest(), "moments", ["north"])) == [b"answer"]
+
+
+# Parties
+
+
+def test_replies_are_noted_once(store: Store, study: Study) -> None:
+    assert not store.replied(study.digest(), "north", "acknowledged")
+    store.add_reply(study.digest(), "north", "acknowledged")
+    store.add_reply(study.digest(), "north", "acknowledged")
+    assert store.replied(study.digest(), "north", "acknowledged")
+    assert not store.replied(study.digest(), "north", "not-approved")
+    assert not store.replied(study.digest(), "valley", "acknowledged")
+
+
+def test_the_highest_head_of_a_ledger_stays(store: Store) -> None:
+    assert store.highest_head(b"id", b"L") is None
+    store.see_head(b"id", SeenHead(b"L", 5, b"five", b"s5"))
+    store.see_head(b"id", SeenHead(b"L", 4, b"four", b"s4"))
+    store.see_head(b"id", SeenHead(b"L", 5, b"FIVE", b"S5"))
+    assert store.highest_head(b"id", b"L") == SeenHead(b"L", 5, b"five", b"s5")
+    store.see_head(b"id", SeenHead(b"L", 6, b"six", b"s6"))
+    store.see_head(b"id", SeenHead(b"M", 1, b"one", b"s1"))
+    store.see_head(b"other", SeenHead(b"L", 1, b"one", b"s1"))
+    assert store.highest_head(b"id", b"L") == SeenHead(b"L", 6, b"six", b"s6")
+    assert store.highest_head(b"id", b"M") == SeenHead(b"M", 1, b"one", b"s1")
+
+
+# The disk
+
+
+def test_a_full_disk_stores_nothing_and_says_so(store: Store, study: Study, tmp_path: Path) -> None:
+    """Whatever is being written, it ends in the code that a session waits out."""
+    connection = store._connection
+    ((pages,),) = connection.execute("PRAGMA page_count").fetchall()
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    big = bytes(1 << 20)
+    key = study.digest()
+    writes: tuple[Callable[[], object], ...] = (
+        lambda: store.add_submission("north", make_submission(study, big), big),
+        lambda: store.open_query(key, "moments", big, now=1),
+        lambda: store.fix_transcript(key, big),
+        lambda: store.add_note(key, "model", "x" * (1 << 20)),
+        lambda: store.end_study(key, State.ABORTED, "x" * (1 << 20)),
+    )
+    for write in writes:
+        with pytest.raises(SynodError, match="free disk space") as caught:
+            write()
+        assert caught.value.code is Code.STORAGE
+    store.close()
+    again = Store(tmp_path)
+    assert again.submitters(key, "moments") == set()
+    assert again.state(again.study(key)) is State.ENROLLING
+    again.add_submission("north", make_submission(study, big), big)
+
+
+def test_no_private_key_is_in_the_store(store: Store, study: Study, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / STORE_FILE) as connection:
+        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert names == {"studies", "enrolments", "transcripts", "queries", "notes", "submissions", "replies", "heads"}
+    assert (tmp_path / STORE_FILE).stat().st_mode & 0o077 == 0

@@ -1,0 +1,207 @@
+"""Answers are functions of the question: the same question gets the same bytes, another one gets other coins."""
+
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.canonical import Json
+from common.coins import Coins
+from common.encoding import codings_of
+from common.gaussian import GaussianModel
+from common.moments import sum_moments
+from common.packing import unpack
+from common.paillier import SecretKey, add_all, decrypt_all
+from common.plan import plan_study
+from common.queries import SumMoments, Synthesize, moment_design, query_digest, share_rows, sum_terms
+from common.study import Study
+from party.answer import Round, Secrets, answer_sum, answer_synthesize, noisy_values
+from party.dataset import Snapshot
+from tests.unit.party.rehearsal import WIDE, Actor, identity_of, make_actors, make_study, make_transcript, paillier_key
+
+
+@pytest.fixture(scope="module")
+def study() -> Study:
+    return make_study(schema=WIDE)
+
+
+@pytest.fixture(scope="module")
+def actors(study: Study, tmp_path_factory: pytest.TempPathFactory) -> list[Actor]:
+    return make_actors(tmp_path_factory.mktemp("ledgers"), study)
+
+
+def make_round(study: Study, actors: list[Actor], index: int, key: SecretKey | None = None) -> Round:
+    transcript = make_transcript(study, actors, key)
+    step = plan_study(study).step("moments")
+    return Round(study, step, query_digest(SumMoments(), step, study), transcript, transcript.digest(study), index)
+
+
+def answer(actor: Actor, asked: Round) -> bytes:
+    return answer_sum(SumMoments(), asked, actor.snapshot.columns, secrets=actor.secrets, workers=1)
+
+
+def decrypt_sum(asked: Round, payloads: list[bytes], key: SecretKey | None = None) -> list[int]:
+    secret = key or paillier_key()
+    layout = sum_terms(SumMoments(), asked.step, asked.study).layout(asked.study.key_bits)
+    sums = unpack(layout, decrypt_all(secret, add_all(secret.public, payloads), 1), secret.public.n)
+    return [int(value) for value in sums]
+
+
+def plain_sum(asked: Round, actors: list[Actor]) -> list[int]:
+    """The slow twin: everybody's noisy values, added in the clear."""
+    total = np.zeros(moment_design(asked.study).length, dtype=np.int64)
+    for actor in actors:
+        coins = Coins(actor.secrets.derive("noise", "moments", asked.query_hash.hex()))
+        terms = sum_terms(SumMoments(), asked.step, asked.study)
+        total += noisy_values(SumMoments(), asked.study, actor.snapshot.columns, terms, coins=coins)
+    return [int(value) for value in total]
+
+
+def test_the_decrypted_sum_is_the_plain_sum_of_noisy_moments(study: Study, actors: list[Actor]) -> None:
+    rounds = [make_round(study, actors, index) for index in range(3)]
+    payloads = [answer(actor, asked) for actor, asked in zip(actors, rounds, strict=True)]
+    assert decrypt_sum(rounds[0], payloads) == plain_sum(rounds[0], actors)
+
+
+def test_values_are_the_exact_moments_plus_noise_of_the_right_size(study: Study, actors: list[Actor]) -> None:
+    asked = make_round(study, actors, 0)
+    terms = sum_terms(SumMoments(), asked.step, study)
+    columns = actors[0].snapshot.columns
+    noisy = noisy_values(SumMoments(), study, columns, terms, coins=Coins(bytes(32)))
+    noise = noisy - sum_moments(moment_design(study), columns)
+    assert noise.any()
+    assert np.abs(noise).max() <= terms.noise_bound
+    assert (noise % 2).any()
+    assert float(np.abs(noise).mean()) > float(terms.scale) / 20
+
+
+def test_the_same_question_gets_the_same_bytes(study: Study, actors: list[Actor]) -> None:
+    asked = make_round(study, actors, 1)
+    assert answer(actors[1], asked) == answer(actors[1], make_round(study, actors, 1))
+
+
+def test_noise_does_not_depend_on_the_transcript_and_encryption_does(study: Study, actors: list[Actor]) -> None:
+    """A curator that shows two keys or rosters of keys gets the same noise twice: no average, no difference."""
+    other_key = paillier_key(2)
+    first = [make_round(study, actors, index) for index in range(3)]
+    second = [make_round(study, actors, index, other_key) for index in range(3)]
+    assert first[0].transcript_hash != second[0].transcript_hash
+    payloads = [answer(actor, asked) for actor, asked in zip(actors, first, strict=True)]
+    others = [answer(actor, asked) for actor, asked in zip(actors, second, strict=True)]
+    assert all(a != b for a, b in zip(payloads, others, strict=True))
+    assert decrypt_sum(first[0], payloads) == decrypt_sum(second[0], others, other_key)
+
+
+def test_encryption_coins_depend_on_the_transcript(study: Study, actors: list[Actor]) -> None:
+    """The same modulus under another T: other masks and other obfuscators, so no quotient tells anything."""
+    asked = make_round(study, actors, 0)
+    enrolments = asked.transcript.enrolments
+    changed = replace(enrolments[2], nonce=bytes(32)).signed_by(identity_of("valley"), study.digest())
+    transcript = replace(asked.transcript, enrolments=(*enrolments[:2], changed))
+    other = replace(asked, transcript=transcript, transcript_hash=transcript.digest(study))
+    public = paillier_key().public
+    size = public.ciphertext_bytes
+    first, second = answer(actors[0], asked), answer(actors[0], other)
+    for at in range(0, len(first), size):
+        a, b = (int.from_bytes(payload[at : at + size], "big") for payload in (first, second))
+        assert a % public.n != b % public.n, "the obfuscator stands in the residue modulo n"
+    assert decrypt_all(paillier_key(), first, 1) != decrypt_all(paillier_key(), second, 1)
+
+
+@pytest.mark.parametrize("change", ["study", "snapshot", "ledger"])
+def test_noise_differs_by_study_snapshot_and_ledger(study: Study, actors: list[Actor], change: str) -> None:
+    asked = make_round(study, actors, 0)
+    secrets = actors[0].secrets
+    other = {
+        "study": replace(secrets, study_hash=make_study(name="another").digest()),
+        "snapshot": replace(secrets, snapshot=bytes(32)),
+        "ledger": replace(secrets, root=bytes(32)),
+    }[change]
+    terms = sum_terms(SumMoments(), asked.step, study)
+    coins = [Coins(s.derive("noise", "moments", "q")) for s in (secrets, other)]
+    columns = actors[0].snapshot.columns
+    drawn = [noisy_values(SumMoments(), study, columns, terms, coins=each).tolist() for each in coins]
+    assert drawn[0] != drawn[1]
+
+
+# Secrets
+
+SECRETS = Secrets(b"r" * 32, b"s" * 32, b"t" * 32)
+inputs = st.lists(st.one_of(st.text(max_size=8), st.integers(-5, 5), st.none()), max_size=3)
+questions = st.tuples(st.sampled_from(["noise", "encryption", "exchange", "nonce", "synthesis", ""]), inputs)
+
+
+@given(first=questions, second=questions)
+def test_derived_keys_are_equal_only_for_equal_questions(
+    first: tuple[str, list[Json]], second: tuple[str, list[Json]]
+) -> None:
+    keys = [SECRETS.derive(purpose, *rest) for purpose, rest in (first, second)]
+    assert (keys[0] == keys[1]) == (first == second)
+    assert len(keys[0]) == 32
+
+
+def test_every_use_has_a_key_of_its_own() -> None:
+    variants = [
+        SECRETS,
+        replace(SECRETS, root=b"R" * 32),
+        replace(SECRETS, study_hash=b"S" * 32),
+        replace(SECRETS, snapshot=b"T" * 32),
+        replace(SECRETS, study_hash=SECRETS.snapshot, snapshot=SECRETS.study_hash),
+    ]
+    keys = {
+        secrets.derive(purpose, *rest)
+        for secrets in variants
+        for purpose, *rest in (
+            ("exchange",), ("nonce",), ("noise", "moments", "aa"), ("noise", "moments", "ab"), ("noise", "rows", "aa"),
+            ("noise", "momentsaa"), ("encryption", "moments", "aa"), ("encryption", "moments", "aa", "bb"),
+            ("synthesis", "rows", "aa"),
+        )
+    }  # fmt: skip
+    assert len(keys) == 9 * len(variants)
+
+
+def test_another_snapshot_gives_another_exchange_key_and_nonce(study: Study) -> None:
+    """So masks are never used twice over different data."""
+    tables = [Snapshot((np.array([code], dtype=np.uint8),)).digest() for code in range(3)]
+    made = [Secrets(b"r" * 32, study.digest(), table).enrolment("north", identity_of("north")) for table in tables]
+    for a, b in combinations(made, 2):
+        assert a.exchange != b.exchange
+        assert a.nonce != b.nonce
+    again = Secrets(b"r" * 32, study.digest(), tables[0]).enrolment("north", identity_of("north"))
+    assert again == made[0]
+
+
+def test_secrets_do_not_show_themselves() -> None:
+    assert repr(SECRETS) == "Secrets(...)"
+    assert "rrr" not in str(SECRETS)
+
+
+# Synthetic rows
+
+
+def make_model(study: Study) -> GaussianModel:
+    width = moment_design(study).width - 1
+    return GaussianModel(np.full((width, 1), 0.5), 0.5, np.zeros(width), np.full(width, 0.2))
+
+
+def test_synthetic_rows_follow_the_question_and_read_no_row(study: Study, actors: list[Actor], tmp_path: Path) -> None:
+    query = Synthesize(make_model(study), share_rows(study))
+    step = plan_study(study).step("rows")
+    base = make_round(study, actors, 2)
+    asked = replace(base, step=step, query_hash=query_digest(query, step, study))
+    secrets = actors[2].secrets
+    payload = answer_synthesize(query, asked, secrets=secrets)
+    assert payload == answer_synthesize(query, replace(asked, transcript_hash=bytes(32)), secrets=secrets)
+    assert payload != answer_synthesize(query, replace(asked, query_hash=bytes(32)), secrets=secrets)
+    assert payload != answer_synthesize(query, asked, secrets=actors[1].secrets)
+    start = 0
+    for coding in codings_of(study):
+        codes = np.frombuffer(payload, coding.dtype, 60, start)
+        assert codes.max() < coding.size
+        assert len(set(codes.tolist())) > 1
+        start += codes.nbytes
+    assert start == len(payload)

@@ -1,0 +1,182 @@
+"""The rooms and who may enter which: parsed from the imports of every module, not from good intentions."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("common", "party", "curator", "deploy")
+MODULES = sorted(path.relative_to(ROOT).as_posix() for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+
+# Shells decide when, never what. They alone may hold the network, generated code, an event loop, a log or a clock.
+SHELLS = {
+    "common/logs.py",
+    "common/wire.py",
+    "party/client.py",
+    "party/daemon.py",
+    "party/doctor.py",
+    "curator/office.py",
+    "curator/server.py",
+    "curator/service.py",
+    "curator/session.py",
+    "curator/studies.py",
+}
+OUTSIDE = {"grpc", "grpc_health", "grpc_reflection", "synod", "asyncio", "logging", "time"}
+CORE = [module for module in MODULES if module not in SHELLS and not module.startswith("deploy/")]
+MAY_NOT_ENTER = {
+    "common": {"party", "curator", "deploy", "tests", "bench"},
+    "party": {"curator", "deploy", "tests", "bench"},
+    "curator": {"party", "deploy", "tests", "bench"},
+    "deploy": {"tests", "bench"},
+}
+GENERATORS = (
+    "random",
+    "secrets",
+    "default_rng",
+    "Generator",
+    "PCG64",
+    "RandomState",
+    "token_bytes",
+    "Coins",
+    "urandom",
+)
+
+
+def tree_of(module: str) -> ast.Module:
+    return ast.parse((ROOT / module).read_text(), module)
+
+
+def imports_of(tree: ast.AST) -> Iterator[str]:
+    """The full names of all that a module imports, at its top, inside functions and for type checkers alike."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            assert node.module is not None
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def roots_of(module: str) -> set[str]:
+    return {name.split(".")[0] for name in imports_of(tree_of(module))}
+
+
+def test_the_tree_is_there() -> None:
+    assert len(MODULES) > 50
+    assert set(MODULES) >= SHELLS
+    assert "common/paillier.py" in CORE
+    assert "curator/methods/hpdp_dp.py" in CORE
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_room_calls_back_into_another(module: str) -> None:
+    assert not roots_of(module) & MAY_NOT_ENTER[module.split("/", maxsplit=1)[0]]
+
+
+def outside_of(module: str) -> set[str]:
+    """What a module has of the outside world: imports, and clocks that it reads."""
+    calls = {ast.unparse(node.func) for node in ast.walk(tree_of(module)) if isinstance(node, ast.Call)}
+    clocks = {call for call in calls if call.split(".")[-1] in ("now", "utcnow", "today", "monotonic", "sleep")}
+    return roots_of(module) & OUTSIDE | clocks
+
+
+@pytest.mark.parametrize("module", CORE)
+def test_the_core_has_no_network_loop_log_or_clock(module: str) -> None:
+    assert outside_of(module) == set()
+
+
+def test_no_shell_is_excused_without_need() -> None:
+    assert [shell for shell in sorted(SHELLS) if not outside_of(shell)] == []
+
+
+def test_one_module_imports_phe() -> None:
+    assert [module for module in MODULES if "phe" in roots_of(module)] == ["common/paillier.py"]
+
+
+def test_one_module_of_a_party_reads_tables() -> None:
+    readers = [m for m in MODULES if m.startswith("party/") and roots_of(m) & {"pyarrow", "csv", "pandas", "duckdb"}]
+    assert readers == ["party/dataset.py"]
+
+
+def test_nothing_is_imported_behind_the_parsers_back() -> None:
+    for module in MODULES:
+        calls = {ast.unparse(node.func) for node in ast.walk(tree_of(module)) if isinstance(node, ast.Call)}
+        assert not {call for call in calls if call.split(".")[-1] in ("__import__", "import_module", "exec", "eval")}
+
+
+def inner_imports(module: str) -> set[str]:
+    """The modules of the rooms that a module imports."""
+    found = set()
+    for name in imports_of(tree_of(module)):
+        parts = name.split(".")
+        for length in (len(parts), len(parts) - 1):
+            path = "/".join(parts[:length])
+            found |= {file for file in (f"{path}.py", f"{path}/__init__.py") if file in MODULES}
+    return found
+
+
+def test_imports_run_one_way() -> None:
+    remaining = {module: inner_imports(module) - {module} for module in MODULES}
+    while remaining:
+        free = {module for module, needed in remaining.items() if not needed & remaining.keys()}
+        assert free, f"these import each other: {sorted(remaining)}"
+        remaining = {module: needed for module, needed in remaining.items() if module not in free}
+
+
+def public_definitions(body: list[ast.stmt], inside: str = "") -> Iterator[tuple[str, ast.AST]]:
+    """Public functions, classes and methods; magic methods are described by their class."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            yield f"{inside}{node.name}", node
+            if isinstance(node, ast.ClassDef):
+                yield from public_definitions(node.body, f"{node.name}.")
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_room_and_every_public_name_says_what_it_is_for(module: str) -> None:
+    tree = tree_of(module)
+    assert ast.get_docstring(tree) is not None
+    undocumented = [name for name, node in public_definitions(tree.body) if ast.get_docstring(node) is None]  # type: ignore[arg-type]
+    assert undocumented == []
+
+
+def evaluated_on_import(tree: ast.Module) -> Iterator[ast.AST]:
+    """What runs when a module is imported: its statements and class bodies, and defaults of arguments."""
+    waiting: list[ast.AST] = [*tree.body]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            waiting.extend([*node.args.defaults, *(default for default in node.args.kw_defaults if default)])
+            continue
+        yield node
+        waiting.extend(ast.iter_child_nodes(node))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_generator_is_made_on_import(module: str) -> None:
+    calls = [ast.unparse(node.func) for node in evaluated_on_import(tree_of(module)) if isinstance(node, ast.Call)]
+    assert not [call for call in calls if set(call.split(".")) & set(GENERATORS)]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_rng_coins_and_clock_have_no_default_in_the_core(module: str) -> None:
+    for node in ast.walk(tree_of(module)):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or module not in CORE:
+            continue
+        positional = [argument.arg for argument in [*node.args.posonlyargs, *node.args.args]]
+        keyword = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+        defaults = [argument.arg for argument, default in keyword if default is not None]
+        held_back = {"rng", "coins", "now", "clock"}
+        if not node.name.startswith("_"):
+            assert not held_back & {*positional, *defaults}, f"{node.name} at line {node.lineno}"
+
+
+def test_the_parser_sees_what_it_looks_for() -> None:
+    tree = ast.parse("if x:\n    import grpc.aio\ndef f():\n    from synod.v1 import party_pb2\n")
+    assert set(imports_of(tree)) == {"grpc.aio", "synod.v1.party_pb2"}
+    made = ast.parse("class A:\n    rng = np.random.default_rng()\ndef f(x=secrets.token_bytes(3)):\n    Coins(b'')\n")
+    calls = {ast.unparse(node.func) for node in evaluated_on_import(made) if isinstance(node, ast.Call)}
+    assert calls == {"np.random.default_rng", "secrets.token_bytes"}
+    assert inner_imports("party/daemon.py") >= {"party/rounds.py", "common/errors.py"}
