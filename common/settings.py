@@ -72,6 +72,7 @@ class PartySettings(_Settings):
     approve: Literal["ask", "auto"] = "ask"
     proxy: Proxy | None = None
     workers: Annotated[int, Field(ge=1, le=256)] = 1
+    health: _PathText | None = None
 
 
 class CuratorSettings(_Settings):
@@ -81,6 +82,7 @@ class CuratorSettings(_Settings):
     state: _PathText
     operators: _Names = ("operator",)
     workers: Annotated[int, Field(ge=1, le=256)] = 1
+    health: _PathText | None = None
 
 
 class OperatorSettings(_Settings):

@@ -14,6 +14,7 @@ from synod.v1 import party_pb2, party_pb2_grpc, study_pb2, study_pb2_grpc
 
 from common.certificates import check_own_certificate
 from common.errors import Code, SynodError
+from common.health import tell_health
 from common.identity import Identity
 from common.locks import exclusive_lock
 from common.settings import CuratorSettings
@@ -44,7 +45,7 @@ def load_identity(settings: CuratorSettings) -> Identity:
 async def serve(settings: CuratorSettings) -> None:
     """Serves until SIGTERM or SIGINT."""
     check_own_certificate(settings.tls, None, now=datetime.now(UTC))
-    with exclusive_lock(settings.state):
+    with exclusive_lock(settings.state), tell_health(settings.health) as tell:
         identity = load_identity(settings)
         office = Office(Store(settings.state), identity, settings.state, Changes(), settings.workers, time.time)
         studies = StudyDesk(office)
@@ -59,9 +60,11 @@ async def serve(settings: CuratorSettings) -> None:
         studies.resume()
         await server.start()
         await _set_health(ready, health_pb2.HealthCheckResponse.SERVING)
+        tell(True)
         (settings.state / "port").write_text(str(port))
         log.info("serving", extra={"port": port, "fingerprint": identity.fingerprint})
         await _stop_signal()
+        tell(False)
         await _set_health(ready, health_pb2.HealthCheckResponse.NOT_SERVING)
         office.changes.announce()
         await server.stop(GRACE_SECONDS)

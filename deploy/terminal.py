@@ -1,9 +1,11 @@
 """How every command speaks: results on stdout, errors as one sentence with a hint on stderr, documented exit codes."""
 
 import json
+import logging
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, TypeVar
@@ -13,6 +15,9 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from common.errors import OUTCOMES, Code, SynodError
+from common.logs import start_logging
+
+log = logging.getLogger("synod")
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -72,6 +77,17 @@ def command(function: Callable[P, T]) -> Callable[P, T]:
             fail(SynodError(Code.INTERNAL, f"a defect: {type(error).__name__} in {where}.", "Please report it."))
 
     return guarded
+
+
+@contextmanager
+def serving() -> Iterator[None]:
+    """A daemon's work: from here on all that it says is a line of its log, also why it ends."""
+    start_logging()
+    try:
+        yield
+    except SynodError as error:
+        log.error("ended", extra={"why": str(error)})
+        sys.exit(OUTCOMES[error.code].exit_code)
 
 
 class Example(click.Command):

@@ -43,11 +43,13 @@ class Daemon:
         identity: Identity,
         *,
         clock: Callable[[], float],
+        tell_contact: Callable[[bool], None],
     ) -> None:
         self._settings = settings
         self._ledger = ledger
         self._identity = identity
         self._clock = clock
+        self._tell_contact = tell_contact
         self._desk = Desk(settings.name, identity, ledger, settings.curator, settings.workers, settings.max_cells)
         self._stopped = threading.Event()
         self._client = CuratorClient(settings, identity)
@@ -74,6 +76,7 @@ class Daemon:
                 if error.code not in RETRIED:
                     raise
                 self._failures += 1
+                self._tell_contact(False)
                 pause = min(LONGEST_BACKOFF_SECONDS, 0.5 * 2 ** min(self._failures, 10)) * random.uniform(0.5, 1.0)  # noqa: S311
                 log.warning("waiting for the curator", extra={"why": str(error), "retry_seconds": round(pause, 1)})
                 self._stopped.wait(pause)
@@ -82,6 +85,7 @@ class Daemon:
         """One conversation: greet, then moves until the curator goes away."""
         self._check_greeting(self._client.greet(self._ledger.head()))
         self._failures = 0
+        self._tell_contact(True)
         log.info("connected", extra={"address": self._settings.address})
         while not self._stopped.is_set():
             wait = RECHECK_SECONDS if self._waiting else WAIT_SECONDS

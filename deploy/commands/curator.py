@@ -5,9 +5,8 @@ from pathlib import Path
 
 import click
 
-from common.logs import start_logging
 from common.settings import CuratorSettings, load_settings
-from deploy.terminal import Example, command, say
+from deploy.terminal import Example, command, say, serving
 
 config_option = click.option(
     "--config", "config", type=click.Path(path_type=Path), default=Path("curator.yaml"), show_default=True,
@@ -28,8 +27,8 @@ def serve_curator(config: Path) -> None:
     from curator.server import serve  # noqa: PLC0415  (pulls in grpc)
 
     settings = load_settings(CuratorSettings, config)
-    start_logging()
-    asyncio.run(serve(settings))
+    with serving():
+        asyncio.run(serve(settings))
 
 
 @curator.command(cls=Example, example="synod curator fingerprint")

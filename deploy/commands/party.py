@@ -16,12 +16,11 @@ from common.cost import Cost
 from common.errors import OUTCOMES, Code, SynodError, invalid
 from common.identity import Identity
 from common.locks import exclusive_lock
-from common.logs import start_logging
 from common.plan import plan_study
 from common.schema import write_decimal
 from common.settings import PartySettings, load_settings
 from common.study import Study, load_study
-from deploy.terminal import Example, ExampleGroup, command, say, say_json, show_table
+from deploy.terminal import Example, ExampleGroup, command, say, say_json, serving, show_table
 from party.dataset import TableError
 from party.ledger import Ledger
 from party.operations import identity_path, initialize, rehearse, reserve, revoke
@@ -236,14 +235,15 @@ def doctor(config: Path, study: Path | None) -> None:
 @command
 def serve(config: Path) -> None:
     """Run the daemon: dial the curator, answer what was approved."""
+    from common.health import tell_health  # noqa: PLC0415  (pulls in grpc)
     from party.daemon import Daemon  # noqa: PLC0415  (pulls in grpc)
 
     settings = _settings(config)
-    start_logging()
     check_own_certificate(settings.tls, settings.name, now=datetime.now(UTC))
-    with exclusive_lock(settings.state):
+    with serving(), exclusive_lock(settings.state), tell_health(settings.health) as tell:
         ledger = Ledger.open(settings.state)
-        daemon = Daemon(settings, ledger, Identity.load(identity_path(settings)), clock=time.time)
+        identity = Identity.load(identity_path(settings))
+        daemon = Daemon(settings, ledger, identity, clock=time.time, tell_contact=tell)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: daemon.stop())
         try:

@@ -406,7 +406,11 @@ class World:
             self._ledgers[index] = Ledger.open(settings.state)
             identity = Identity.load(identity_path(settings))
             self._daemons[index] = Daemon(
-                settings, self._ledgers[index], identity, clock=lambda: self._clock(NAMES[index])
+                settings,
+                self._ledgers[index],
+                identity,
+                clock=lambda: self._clock(NAMES[index]),
+                tell_contact=lambda _: None,
             )
         return self._daemons[index]
 
