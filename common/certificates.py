@@ -3,6 +3,7 @@
 They carry transport only. Who is on a roster is decided by identity keys, never by this authority.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -39,7 +40,7 @@ def make_authority(folder: Path, *, now: datetime) -> None:
 
 
 def issue_certificate(
-    folder: Path, name: str, hosts: list[str], *, now: datetime, days: float = CERTIFICATE_DAYS
+    folder: Path, name: str, hosts: Sequence[str], *, now: datetime, days: float = CERTIFICATE_DAYS
 ) -> TlsFiles:
     """Writes NAME.pem and NAME.key, signed by the authority in `folder`, for client and server use."""
     if not SLUG.fullmatch(name):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
@@ -57,9 +58,9 @@ def _bind(server: grpc.Server, socket: Path) -> None:
 def is_well(socket: Path, service: str) -> bool:
     """Whether a daemon answers on the socket, and says that the service is served."""
     with grpc.insecure_channel(f"unix:{socket}") as channel:
-        request = health_pb2.HealthCheckRequest(service=service)
+        stub: Any = health_pb2_grpc.HealthStub(channel)  # its type stubs know no methods
         try:
-            reply = health_pb2_grpc.HealthStub(channel).Check(request, timeout=ASK_SECONDS)
+            reply = stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=ASK_SECONDS)
         except grpc.RpcError:
             return False
     return bool(reply.status == SERVING)

@@ -1,10 +1,12 @@
 """`synod launch`, `synod demo` and `synod verify`: whole studies, seen from outside."""
 
+import os
 import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 
 import click
@@ -15,9 +17,13 @@ from common.errors import invalid
 from common.manifest import verify_release
 from common.study import Study, load_study
 from deploy.commands.study import state_name
+from deploy.containers import IMAGE, container_crew
 from deploy.demo import write_tables
-from deploy.launcher import WARNING, launch
+from deploy.docker import removal
+from deploy.launcher import Crew, launch
 from deploy.operator import require_empty
+from deploy.processes import process_crew
+from deploy.site import WARNING, Layout
 from deploy.terminal import Example, command, say, screen
 
 DEMO_SEED = 20260101
@@ -32,23 +38,52 @@ TRUSTED_LINE = re.compile(r"([a-z0-9-]+ )?sha256:[0-9a-f]{64}")
 @click.argument("study", type=click.Path(path_type=Path))
 @click.option("--data", "tables", multiple=True, required=True, type=click.Path(path_type=Path), help="One per party.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="A new or empty folder for the release.")
-@click.option("--backend", type=click.Choice(["process"]), default="process", show_default=True, expose_value=False)
+@click.option("--backend", type=click.Choice(["process", "docker"]), default="process", show_default=True)
+@click.option("--image", default=IMAGE, show_default=True, help="With --backend docker: what the containers run.")
+@click.option("--keep", is_flag=True, help="With --backend docker: leave the containers running. Needs --state.")
 @click.option("--state", type=click.Path(path_type=Path), help="Keep keys, ledgers and logs in this new folder.")
 @command
-def launch_command(study: Path, tables: tuple[Path, ...], out: Path, state: Path | None) -> None:
+def launch_command(
+    study: Path, tables: tuple[Path, ...], out: Path, backend: str, image: str, keep: bool, state: Path | None
+) -> None:
     """Run a study over tables on this machine: keys, a curator, one daemon per table, to publication."""
     say(WARNING)
-    run_study(load_study(study), list(tables), out, state)
+    if keep and (backend != "docker" or state is None):
+        raise invalid("--keep leaves containers running.", "Give it with --backend docker and --state DIR.")
+    if backend == "process":
+        run_study(load_study(study), list(tables), out, state, crew=process_crew)
+        return
+    name = f"synod-{os.urandom(4).hex()}"
+    say(f"Containers, networks and volumes are named {name}-* and labelled synod.launch={name}.")
+    crew = partial(container_crew, name=name, image=image, keep=keep)
+    try:
+        run_study(load_study(study), list(tables), out, state, crew=crew)
+    finally:
+        if keep:
+            say(f"Left running. See {state}/operator.yaml, and `docker ps --filter label=synod.launch={name}`.")
+            say(f"Remove all of it: {removal(f'synod.launch={name}')}")
 
 
-def run_study(study: Study, tables: list[Path], out: Path, state: Path | None) -> None:
+def run_study(
+    study: Study,
+    tables: list[Path],
+    out: Path,
+    state: Path | None,
+    *,
+    crew: Callable[[Layout], AbstractContextManager[Crew]],
+) -> None:
     """Launches a study, shows its progress, and says where the release is."""
     require_empty(out)
     for table in tables:
         if not table.is_file():
             raise invalid(f"there is no table at {table}.", "Check --data.")
-    with _state_folder(state) as folder, _progress(study.name) as report:
-        launch(study, tables, out, folder, progress=report)
+    with _state_folder(state) as folder, show_progress(study.name) as report:
+        launch(study, tables, out, folder, crew=crew, progress=report)
+    show_release(out)
+
+
+def show_release(out: Path) -> None:
+    """Verifies a release and says what is in it."""
     verdict = verify_release(out, None)
     say(f"Published and verified ({len(verdict.lines)} checks): {out}/")
     for path in sorted(out.iterdir()):
@@ -67,7 +102,7 @@ def _state_folder(state: Path | None) -> Iterator[Path]:
 
 
 @contextmanager
-def _progress(name: str) -> Iterator[Callable[[pb.StudyStatus], None]]:
+def show_progress(name: str) -> Iterator[Callable[[pb.StudyStatus], None]]:
     """A bar on a terminal, plain lines elsewhere."""
     if not screen.is_terminal:
         last: list[str] = []
@@ -107,7 +142,7 @@ def demo(study: Path, out: Path) -> None:
     say(WARNING)
     with tempfile.TemporaryDirectory(prefix="synod-demo-") as folder:
         tables = write_tables(Path(folder), DEMO_SEED)
-        run_study(load_study(study), list(tables.values()), out, None)
+        run_study(load_study(study), list(tables.values()), out, None, crew=process_crew)
     say(
         f"Open {out}/synthetic.csv in a spreadsheet, or read {out}/manifest.json; `synod verify {out}` checks it again."
     )

@@ -26,19 +26,9 @@ from synod.v1 import study_pb2 as pb
 from common.plan import plan_study
 from common.settings import OperatorSettings, PartySettings, load_settings
 from common.study import Study, parse_study
-from deploy.launcher import (
-    PROGRAM,
-    Layout,
-    Member,
-    Started,
-    await_curator,
-    plan_layout,
-    prepare,
-    start_curator,
-    start_party,
-    stopping,
-)
 from deploy.operator import OperatorClient
+from deploy.processes import PROGRAM, Started, await_curator, start_curator, start_party, stopping
+from deploy.site import Layout, Member, plan_layout, prepare
 from party.account import Account
 from party.ledger import Ledger
 

@@ -17,7 +17,8 @@ from synod.v1 import study_pb2 as pb
 
 from common.errors import SynodError
 from common.manifest import verify_release
-from deploy.launcher import PROGRAM, Layout, Member
+from deploy.processes import PROGRAM
+from deploy.site import Layout, Member
 from tests.integration.harness import (
     SCHEMA,
     Site,

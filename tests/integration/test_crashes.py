@@ -18,7 +18,7 @@ from synod.v1 import study_pb2 as pb
 from common.errors import SynodError
 from common.manifest import verify_release
 from curator.store import Store
-from deploy.launcher import await_curator
+from deploy.processes import await_curator
 from party.client import CuratorClient
 from party.ledger import Ledger
 from tests.integration.harness import (

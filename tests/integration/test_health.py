@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import Site, make_site, until
 
 from common.health import PARTY_SERVICE
+from tests.integration.harness import Site, make_site, until
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from synod.v1 import study_pb2 as pb
 from common.cost import FREE, Cost
 from common.manifest import verify_release
 from common.plan import plan_study
-from deploy.launcher import PROGRAM
+from deploy.processes import PROGRAM
 from tests.integration.harness import CRASH_ENTRY, NAMES, WARDS, Site, check_charges, read_release, run_synod, until
 
 

@@ -20,7 +20,7 @@ from common.study import LARGEST_ROSTER, LARGEST_SCHEMA, load_study
 from common.wire import CHUNK_BYTES, MESSAGE_BYTES, open_channel
 from common.yamltext import load_yaml
 from deploy.cli import main
-from deploy.launcher import plan_layout
+from deploy.site import plan_layout
 from deploy.terminal import show_table
 
 ROOT = Path(__file__).resolve().parents[3]

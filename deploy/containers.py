@@ -1,0 +1,138 @@
+"""The container backend: a curator and one party daemon per table, each in a container with volumes of its own.
+
+Every party has a network that only the curator shares, so parties cannot reach each other or the world. Nobody runs as
+root, root file systems are read-only, and everything made here carries one label, by which it is removed.
+"""
+
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from common.errors import SynodError
+from common.settings import OperatorSettings, load_settings
+from deploy.docker import create_network, docker, remove_labelled, require_image, stopped_among
+from deploy.interrupts import uninterrupted
+from deploy.operator import OperatorClient
+from deploy.parcels import GIVEN, KEPT, USER_ID, Parcel, pack_curator, pack_party, write_tar
+from deploy.site import Layout, Member, ended_early, tls_files, write_yaml
+
+IMAGE = f"synod:{version('synod-dp')}"
+START_SECONDS = 60.0
+POLL_SECONDS = 0.2
+LAST_LINES = "20"
+CONFINEMENT = (
+    "--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--pids-limit", "256",
+    "--tmpfs", "/tmp", "--tmpfs", f"/run/synod:uid={USER_ID},gid={USER_ID},mode=0700",  # noqa: S108  (its own)
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerCrew:
+    """The daemons of a launch as containers; `name` starts the name of all that belongs to it."""
+
+    layout: Layout
+    name: str
+    image: str
+
+    @property
+    def label(self) -> str:
+        """What everything of this launch is labelled with."""
+        return f"synod.launch={self.name}"
+
+    def container(self, who: str) -> str:
+        """The container of the curator or of a party; its own network is called the same."""
+        return f"{self.name}-{who}"
+
+    def start_curator(self) -> None:
+        """Starts the curator, which shares a network with each party, and waits until it serves."""
+        for who in ("curator", *(member.name for member in self.layout.members)):
+            create_network(self.container(who), ["--label", self.label], internal=who != "curator")
+        self._create("curator", pack_curator(self.layout), "--publish", "127.0.0.1::7443")
+        for member in self.layout.members:
+            docker("network", "connect", "--alias", "curator", self.container(member.name), self.container("curator"))
+        docker("start", self.container("curator"))
+        self.await_curator()
+
+    def start_parties(self) -> None:
+        """Starts every party's daemon."""
+        for member in self.layout.members:
+            self.start_party(member)
+
+    def start_party(self, member: Member) -> None:
+        """Starts one party's daemon."""
+        self._create(member.name, pack_party(self.layout, member))
+        docker("start", self.container(member.name))
+
+    def await_curator(self) -> None:
+        """Waits until the curator serves; writes its port on this machine into the operator's configuration."""
+        until = time.monotonic() + START_SECONDS
+        while True:
+            self.check(["curator"])
+            address = docker("port", self.container("curator"), "7443/tcp").splitlines()[0]
+            write_yaml(
+                self.layout.operator_config, {"address": address, "tls": tls_files(self.layout, "operator", ".")}
+            )
+            settings = load_settings(OperatorSettings, self.layout.operator_config)
+            try:
+                with closing(OperatorClient(settings)) as client:
+                    client.status()
+                    return
+            except SynodError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(POLL_SECONDS)
+
+    def check(self, whom: Sequence[str] = ()) -> None:
+        """Raises if a container has ended."""
+        names = whom or ["curator", *(member.name for member in self.layout.members)]
+        for container in stopped_among([self.container(who) for who in names]):
+            told = docker("logs", "--tail", LAST_LINES, container, both=True)
+            raise ended_early(container, told, "Launch with --state DIR to keep its log.")
+
+    def save_logs(self) -> None:
+        """Writes each container's log beside its configuration."""
+        for container in docker("ps", "--all", "--filter", f"label={self.label}", "--format", "{{.Names}}").split():
+            log = self.layout.folder / f"{container.removeprefix(self.name + '-')}.log"
+            log.write_text(docker("logs", container, both=True))
+
+    def _create(self, who: str, parcel: Parcel, *options: str) -> None:
+        """A container that has its files, not started yet."""
+        container, role = self.container(who), "curator" if who == "curator" else "party"
+        volumes = {KEPT: f"{container}-kept", GIVEN: f"{container}-given"}
+        for volume in volumes.values():
+            docker("volume", "create", "--label", self.label, volume)
+        self._fill(volumes, parcel)
+        docker(
+            "create", "--name", container, "--hostname", who, "--label", self.label, "--network", container,
+            *CONFINEMENT, *options,
+            "--volume", f"{volumes[KEPT]}:{KEPT}", "--volume", f"{volumes[GIVEN]}:{GIVEN}:ro",
+            self.image, role, "serve", "--config", f"{GIVEN}/{role}.yaml",
+        )  # fmt: skip
+
+    def _fill(self, volumes: dict[str, str], parcel: Parcel) -> None:
+        """Copies into new volumes, through a container that never runs: the daemon's own may not write to one."""
+        mounts = [part for place, volume in volumes.items() for part in ("--volume", f"{volume}:{place}")]
+        filler = docker("create", "--label", self.label, "--network", "none", *mounts, self.image)
+        for place, files in ((GIVEN, parcel.given), (KEPT, parcel.kept)):
+            with tempfile.TemporaryFile() as archive:
+                write_tar(files, archive)
+                archive.seek(0)
+                docker("cp", "-", f"{filler}:{place}", given=archive)
+        docker("rm", filler)
+
+
+@contextmanager
+def container_crew(layout: Layout, *, name: str, image: str, keep: bool) -> Iterator[ContainerCrew]:
+    """A crew of containers; all that belongs to it is removed at the end, unless it is to be kept."""
+    require_image(image)
+    crew = ContainerCrew(layout, name, image)
+    try:
+        yield crew
+    finally:
+        with uninterrupted():
+            crew.save_logs()
+            if not keep:
+                remove_labelled(crew.label)

@@ -1,0 +1,34 @@
+"""Signals around a launch: SIGTERM ends it as Ctrl-C does, and neither cuts its cleaning up short."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+
+@contextmanager
+def terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM raises `KeyboardInterrupt` in the block."""
+    with _handling(_interrupt, signal.SIGTERM):
+        yield
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Neither SIGINT nor SIGTERM is heard in the block."""
+    with _handling(signal.SIG_IGN, signal.SIGINT, signal.SIGTERM):
+        yield
+
+
+@contextmanager
+def _handling(handler: Callable[..., Any] | signal.Handlers, *numbers: signal.Signals) -> Iterator[None]:
+    before = [signal.signal(number, handler) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, earlier in zip(numbers, before, strict=True):
+            signal.signal(number, earlier)
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt
