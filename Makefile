@@ -4,9 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ROOMS := common curator party deploy bench tests
+VERSION := 0.1.0
 PROTOS := proto/synod/v1/party.proto proto/synod/v1/study.proto
 
-.PHONY: demo test test-slow lint format protos check-protos bench-crypto bench-counting lock clean
+COMPOSE := $(shell command -v docker-compose || echo docker compose)
+RELEASES := $(CURDIR)/demo-docker-release
+
+.PHONY: image demo-docker demo test test-slow lint format protos check-protos bench-crypto bench-counting lock clean
 
 $(STAMP): requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -17,6 +21,20 @@ $(STAMP): requirements-dev.lock pyproject.toml
 demo: $(STAMP)
 	rm -rf demo-release
 	$(BIN)/synod demo --out demo-release
+
+image:
+	deploy/base-image
+	docker build --quiet --file deploy/Dockerfile --tag synod:$(VERSION) .
+
+# A new run each time; the containers and volumes are removed at the end, the release stays.
+demo-docker: image
+	$(COMPOSE) down --volumes --remove-orphans
+	rm -rf $(RELEASES) && install -d -m 1777 $(RELEASES)
+	$(COMPOSE) build --quiet init
+	export SYNOD_RELEASES=$(RELEASES); status=0; $(COMPOSE) up --detach --no-build \
+	  && $(COMPOSE) logs --follow --no-log-prefix operator && status=$$(docker wait $$($(COMPOSE) ps --quiet operator)); \
+	$(COMPOSE) down --volumes; exit $$status
+	@echo "Open demo-docker-release/synod-demo-release/ and check it with: .venv/bin/synod verify demo-docker-release/synod-demo-release"
 
 test: $(STAMP)
 	$(BIN)/pytest -q -m "not slow and not docker" -n 2 tests
@@ -63,4 +81,4 @@ lock:
 	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements.lock pyproject.toml
 
 clean:
-	rm -rf $(VENV) build demo-release bench/results
+	rm -rf $(VENV) build demo-release demo-docker-release bench/results

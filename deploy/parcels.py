@@ -14,6 +14,7 @@ from typing import IO
 import yaml
 
 from common.canonical import Json
+from common.files import write_private_file
 from deploy.site import Layout, Member
 
 USER_ID = 10001
@@ -55,7 +56,7 @@ def pack_party(layout: Layout, member: Member) -> Parcel:
 def pack_operator(layout: Layout) -> Parcel:
     """The operator's parcel, with the study."""
     config = yaml.safe_dump({"address": CURATOR_ADDRESS, "tls": _own_tls("operator")}).encode()
-    given: Files = {"operator.yaml": config, "study.yaml": layout.study_file, **_tls_of(layout, "operator")}
+    given: Files = {"operator.yaml": config, **_tls_of(layout, "operator"), "study.yaml": layout.study_file}
     return Parcel(given, {})
 
 
@@ -89,3 +90,12 @@ def write_tar(files: Files, target: IO[bytes]) -> None:
             entry = tarfile.TarInfo(name)
             entry.size, entry.mode, entry.uid, entry.gid = len(content), 0o600, USER_ID, USER_ID
             archive.addfile(entry, BytesIO(content))
+
+
+def unpack(parcel: Parcel, folder: Path) -> None:
+    """Writes a parcel below a folder, as `given` and `kept`."""
+    for name, files in (("given", parcel.given), ("kept", parcel.kept)):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        for file, content in contents(files):
+            (folder / name / file).unlink(missing_ok=True)
+            write_private_file(folder / name / file, content)

@@ -2,7 +2,6 @@
 
 import os
 import re
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -10,21 +9,20 @@ from functools import partial
 from pathlib import Path
 
 import click
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from synod.v1 import study_pb2 as pb
 
 from common.errors import invalid
 from common.manifest import verify_release
 from common.study import Study, load_study
-from deploy.commands.study import state_name
 from deploy.containers import IMAGE, container_crew
 from deploy.demo import write_tables
 from deploy.docker import removal
 from deploy.launcher import Crew, launch
 from deploy.operator import require_empty
+from deploy.parcels import pack_curator, pack_operator, pack_party, unpack
 from deploy.processes import process_crew
-from deploy.site import WARNING, Layout
-from deploy.terminal import Example, command, say, screen
+from deploy.progress import show_progress, show_release
+from deploy.site import WARNING, Layout, plan_layout, prepare
+from deploy.terminal import Example, command, say
 
 DEMO_SEED = 20260101
 TRUSTED_LINE = re.compile(r"([a-z0-9-]+ )?sha256:[0-9a-f]{64}")
@@ -82,14 +80,6 @@ def run_study(
     show_release(out)
 
 
-def show_release(out: Path) -> None:
-    """Verifies a release and says what is in it."""
-    verdict = verify_release(out, None)
-    say(f"Published and verified ({len(verdict.lines)} checks): {out}/")
-    for path in sorted(out.iterdir()):
-        say(f"  {path.name}: {path.stat().st_size:,} bytes")
-
-
 @contextmanager
 def _state_folder(state: Path | None) -> Iterator[Path]:
     if state is None:
@@ -101,33 +91,6 @@ def _state_folder(state: Path | None) -> Iterator[Path]:
         yield state.resolve()
 
 
-@contextmanager
-def show_progress(name: str) -> Iterator[Callable[[pb.StudyStatus], None]]:
-    """A bar on a terminal, plain lines elsewhere."""
-    if not screen.is_terminal:
-        last: list[str] = []
-
-        def report_line(status: pb.StudyStatus) -> None:
-            line = f"{name}: {state_name(status)}"
-            if last[-1:] != [line]:
-                last.append(line)
-                say(line)
-                sys.stdout.flush()
-
-        yield report_line
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=screen, transient=True) as bar:
-        task = bar.add_task(name, total=1.0)
-
-        def report_bar(status: pb.StudyStatus) -> None:
-            answered = sum(not party.awaited for party in status.parties) / max(1, len(status.parties))
-            done = (status.round + answered) / (status.rounds + 1)
-            bar.update(task, description=f"{name}: {state_name(status)}", completed=min(done, 1.0))
-
-        yield report_bar
-
-
 @click.command(name="demo", cls=Example, example="synod demo --out demo-release/")
 @click.option(
     "--study",
@@ -136,16 +99,41 @@ def show_progress(name: str) -> Iterator[Callable[[pb.StudyStatus], None]]:
     type=click.Path(path_type=Path),
 )
 @click.option("--out", default=Path("demo-release"), show_default=True, type=click.Path(path_type=Path))
+@click.option(
+    "--prepare",
+    "folder",
+    type=click.Path(path_type=Path),
+    help="Run nothing: write what each container of docker-compose.yml is given below this folder.",
+)
 @command
-def demo(study: Path, out: Path) -> None:
+def demo(study: Path, out: Path, folder: Path | None) -> None:
     """Run the demo: three invented hospitals publish one table together."""
     say(WARNING)
-    with tempfile.TemporaryDirectory(prefix="synod-demo-") as folder:
-        tables = write_tables(Path(folder), DEMO_SEED)
-        run_study(load_study(study), list(tables.values()), out, None, crew=process_crew)
+    with tempfile.TemporaryDirectory(prefix="synod-demo-") as temporary:
+        tables = list(write_tables(Path(temporary) / "tables", DEMO_SEED).values())
+        if folder is not None:
+            _prepare_parcels(load_study(study), tables, Path(temporary), folder)
+            return
+        run_study(load_study(study), tables, out, None, crew=process_crew)
     say(
         f"Open {out}/synthetic.csv in a spreadsheet, or read {out}/manifest.json; `synod verify {out}` checks it again."
     )
+
+
+def _prepare_parcels(study: Study, tables: list[Path], temporary: Path, folder: Path) -> None:
+    """Keys, certificates, configurations, ledgers and tables, once; a second time changes nothing."""
+    layout = plan_layout(temporary / "site", tables)
+    layout.folder.mkdir()
+    done = folder / "operator" / "given" / layout.study_file.name
+    if done.exists():
+        say("Everything is there already; `docker-compose down --volumes` removes it.")
+        return
+    prepare(layout, study)
+    unpack(pack_curator(layout), folder / "curator")
+    for member in layout.members:
+        unpack(pack_party(layout, member), folder / member.name)
+    unpack(pack_operator(layout), folder / "operator")
+    say(f"Made keys, certificates, ledgers and tables for {', '.join(member.name for member in layout.members)}.")
 
 
 @click.command(name="verify", cls=Example, example="synod verify release/ --trust fingerprints.txt")

@@ -1,7 +1,9 @@
 """`synod study`: write, check and run studies."""
 
+import json
 import sys
 import time
+from contextlib import closing
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,14 +12,17 @@ from typing import Any
 import click
 from synod.v1 import study_pb2 as pb
 
-from common.errors import invalid
+from common.errors import SynodError, invalid
+from common.manifest import MANIFEST_FILE, verify_release
 from common.plan import plan_study
 from common.queries import check_feasible
 from common.settings import OperatorSettings, load_settings
-from common.study import load_study
+from common.study import Study, load_study
 from deploy.draft import draft_study
 from deploy.forecast import compare_covers, forecast_study
-from deploy.operator import OperatorClient
+from deploy.launcher import follow
+from deploy.operator import OperatorClient, require_empty
+from deploy.progress import show_progress, show_release, state_name
 from deploy.terminal import Example, command, say, say_json, show_table
 
 config_option = click.option(
@@ -119,6 +124,30 @@ def submit(study: Path, config: Path) -> None:
     say(f"Hash: {digest.hex()}")
 
 
+@study_group.command(cls=Example, example="synod study run study.yaml --out release/")
+@study_argument
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="A new or empty folder for the release.")
+@config_option
+@command
+def run(study: Path, out: Path, config: Path) -> None:
+    """Hand a study to the curator, wait until it is published, fetch the release and verify it.
+
+    It may be interrupted and run again: the same study goes on where it is.
+    """
+    resolved = load_study(study).resolve()
+    if holds_release(out, resolved):
+        say(f"The release of {resolved.name} is in {out} already.")
+        return
+    require_empty(out)
+    with closing(OperatorClient(load_settings(OperatorSettings, config))) as client:
+        client.submit(resolved)
+        with show_progress(resolved.name) as report:
+            for standing in follow(client, resolved.name):
+                report(standing)
+        client.fetch(resolved.name, out)
+    show_release(out)
+
+
 @study_group.command(cls=Example, example="synod study status care-survey --json")
 @click.argument("name", default="")
 @config_option
@@ -138,10 +167,14 @@ def status(name: str, config: Path, as_json: bool) -> None:
             say(f"  {party.name}: {party_line(party)}")
 
 
-def state_name(study: pb.StudyStatus) -> str:
-    """The state in the words of the docs."""
-    name = pb.StudyState.Name(study.state).removeprefix("STUDY_STATE_").lower()
-    return f"{name}, round {study.round} of {study.rounds} ({study.label})" if study.label else name
+def holds_release(folder: Path, study: Study) -> bool:
+    """Whether a folder has the whole release of this study."""
+    try:
+        manifest = json.loads((folder / MANIFEST_FILE).read_bytes())
+        verify_release(folder, None)
+    except (OSError, ValueError, SynodError):
+        return False
+    return bool(manifest["study_hash"] == study.digest().hex())
 
 
 def party_line(party: pb.PartyStatus) -> str:
