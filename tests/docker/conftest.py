@@ -1,0 +1,42 @@
+"""Where there is a Docker engine: the image, built from this tree. Elsewhere these tests skip and say why."""
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.docker.fleet import Fleet, open_fleet
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD_SECONDS = 1200
+
+
+@pytest.fixture(scope="session")
+def engine() -> None:
+    """Skips without a Docker engine."""
+    if shutil.which("docker") is None:
+        pytest.skip("there is no `docker` command here")
+    if subprocess.run(["docker", "version"], capture_output=True, timeout=60, check=False).returncode:
+        pytest.skip("the Docker engine cannot be reached")
+
+
+@pytest.fixture(scope="session")
+def image(engine: None) -> None:
+    """Builds the image as `make image` does; the engine's cache makes the second time quick."""
+    built = subprocess.run(["make", "image"], cwd=ROOT, capture_output=True, timeout=BUILD_SECONDS, check=False)
+    assert built.returncode == 0, built.stderr.decode()[-4000:]
+
+
+@pytest.fixture
+def fleets(image: None, tmp_path: Path) -> Iterator[Callable[..., Fleet]]:
+    """Makes fleets; all of their containers, networks and volumes are removed at the end."""
+    with ExitStack() as stack:
+
+        def make(parties: int, **changes: Any) -> Fleet:
+            return stack.enter_context(open_fleet(tmp_path / "fleet", parties, **changes))
+
+        yield make
