@@ -24,24 +24,34 @@ from deploy.site import plan_layout
 from deploy.terminal import show_table
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")])
+INSTALLATION = ROOT / "deploy"
+PAGES = sorted(
+    [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md"), *INSTALLATION.rglob("README.md")]
+)
 Settings = PartySettings | CuratorSettings | OperatorSettings
 SETTINGS: dict[str, type[Settings]] = {
     "party.yaml": PartySettings,
     "curator.yaml": CuratorSettings,
     "operator.yaml": OperatorSettings,
 }
+SAMPLES = {
+    "party.yaml": INSTALLATION / "party" / "party.full.yaml",
+    "curator.yaml": INSTALLATION / "curator" / "curator.full.yaml",
+    "operator.yaml": INSTALLATION / "curator" / "operator.yaml",
+}
 NOT_YET = {"evaluate"}  # named in the pages as what comes later
 
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 HEREDOC = re.compile(r"^cat > (\S+) <<EOF\n(.*?)^EOF$", re.MULTILINE | re.DOTALL)
-COMMAND = re.compile(r"(?<![\w./-])(?:\.?venv/bin/)?synod((?: [^|;&)`\n]*)?)")
-REDIRECTION = re.compile(r"[0-9]?>>?\s*\S+")
+PROGRAM = r"(?:\.?venv/bin/|/opt/synod/bin/)?synod(?![\w:.-])"
+CONTAINER = r"docker-compose run --rm(?: -T)? (?:party|curator|operator)(?= )"
+COMMAND = re.compile(rf"(?<![\w./-])(?:{PROGRAM}|{CONTAINER})((?: [^|;&)`\n]*)?)")
+REDIRECTION = re.compile(r"(?:[0-9]?>>?|<)\s*\S+")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
 def page_ids(path: Path) -> str:
-    return path.name
+    return path.relative_to(ROOT).as_posix()
 
 
 def blocks(page: Path, *languages: str) -> list[str]:
@@ -107,6 +117,24 @@ def test_every_command_in_the_prose_exists(page: Path) -> None:
                 pytest.fail(f"{page.name}: `{span}`: {error.format_message()}")
 
 
+@pytest.mark.parametrize(
+    ("line", "command"),
+    [
+        ("sudo -u synod-party /opt/synod/bin/synod party init --spent 1", "party init --spent 1"),
+        ("docker-compose run --rm party party init", "party init"),
+        ("docker-compose run --rm -T operator study status > here.txt", "study status"),
+        (
+            "kubectl exec -i -n synod-party synod-party-0 -- synod party approve /dev/stdin < s",
+            "party approve /dev/stdin",
+        ),
+        ("docker run --rm -w /here synod:0.1.0 certs init authority", None),
+        ("sudo systemctl start synod-party", None),
+    ],
+)
+def test_commands_are_found_through_containers_and_other_users(line: str, command: str | None) -> None:
+    assert [" ".join(arguments) for arguments in commands_in(line)] == ([command] if command else [])
+
+
 def test_commands_were_found_at_all() -> None:
     found = [arguments for page in PAGES for block in blocks(page, "sh") for arguments in commands_in(block)]
     verbs = {tuple(word for word in arguments[:2] if not word.startswith("-")) for arguments in found}
@@ -168,14 +196,19 @@ def anchors_of(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+def linked_from(page: Path) -> set[Path]:
+    targets = {target.partition("#")[0] for target in LINK.findall(prose(page)) if "://" not in target}
+    return {(page.parent / target).resolve() for target in targets if target}
+
+
 def test_every_page_is_reached_from_the_readme() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert [page.name for page in PAGES if page.name != "README.md" and f"{page.name})" not in readme] == []
+    readme = ROOT / "README.md"
+    assert [page_ids(page) for page in PAGES if page not in linked_from(readme) | {readme}] == []
 
 
 @pytest.mark.parametrize("name", sorted(SETTINGS))
 def test_sample_configurations_load_and_explain_every_key(name: str) -> None:
-    path = ROOT / "examples" / name
+    path = SAMPLES[name]
     load_settings(SETTINGS[name], path)
     assert set(load_yaml(path)) == set(SETTINGS[name].model_fields)
     lines = path.read_text(encoding="utf-8").splitlines()
@@ -267,7 +300,12 @@ def test_limits_are_those_of_the_code() -> None:
 
 
 def test_no_page_names_a_path_of_one_machine() -> None:
-    texts = [*PAGES, *(ROOT / "examples").rglob("*.yaml")]
+    texts = [
+        *PAGES,
+        *(ROOT / "examples").rglob("*.yaml"),
+        *INSTALLATION.rglob("*.y*ml"),
+        *INSTALLATION.rglob("*.service"),
+    ]
     assert [path.name for path in texts if re.search(r"(?<![\w.~])/(home|root|work|tmp)/", path.read_text())] == []
 
 
@@ -292,14 +330,14 @@ def test_a_fingerprint_to_compare_is_never_cut(capsys: pytest.CaptureFixture[str
 )
 def test_a_mistake_in_a_configuration_is_named(before: str, after: str, told: str, tmp_path: Path) -> None:
     path = tmp_path / "party.yaml"
-    path.write_text((ROOT / "examples" / "party.yaml").read_text(encoding="utf-8").replace(before, after))
+    path.write_text(SAMPLES["party.yaml"].read_text(encoding="utf-8").replace(before, after))
     with pytest.raises(SynodError) as caught:
         load_settings(PartySettings, path)
     assert told in str(caught.value)
 
 
 def test_a_missing_certificate_is_a_sentence() -> None:
-    files = load_settings(OperatorSettings, ROOT / "examples" / "operator.yaml").tls
+    files = load_settings(OperatorSettings, SAMPLES["operator.yaml"]).tls
     with pytest.raises(SynodError) as caught:
         open_channel("127.0.0.1:1", files, proxy=None)
     assert caught.value.code is Code.UNAUTHENTICATED
