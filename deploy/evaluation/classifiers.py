@@ -54,10 +54,11 @@ def parse_target(text: str, study: Study, names: Sequence[str]) -> Target:
     """`ATTRIBUTE`, or `ATTRIBUTE=VALUE|VALUE` for whether a category is one of these."""
     if text in names:
         return Target(text, names.index(text))
-    name, _, values = text.partition("=")
-    attribute = next((a for a in study.attributes if a.name == name and name in names), None)
-    if attribute is None:
-        raise invalid(f"{name!r} is no attribute that could be predicted.", "Use a name of the study's schema.")
+    attributes = [a for a in study.attributes if a.name in names and text.startswith(f"{a.name}=")]
+    if not attributes:
+        raise invalid(f"{text!r} names no attribute that could be predicted.", "Use a name of the study's schema.")
+    attribute = max(attributes, key=lambda a: len(a.name))
+    name, values = attribute.name, text[len(attribute.name) + 1 :]
     if not isinstance(attribute, CategoricalAttribute):
         raise invalid(f"{name!r} has no categories to choose from.", "Give its name alone, to predict its bin.")
     unknown = [value for value in values.split("|") if value not in attribute.categories]

@@ -56,13 +56,12 @@ def evaluate(
     """Compares two tables that are in the schema's bins. Each figure draws from a generator of its own, so that
     asking for one more leaves the others as they are.
     """
-    encode = split_bits if request.cells == "bits" else make_table
-    left, right = encode(study, real), encode(study, synthetic)
+    tables = make_table(study, real), make_table(study, synthetic)
+    left, right = (split_bits(study, real), split_bits(study, synthetic)) if request.cells == "bits" else tables
     distances = []
     for order in ORDERS:
         progress(f"{order}-way marginals")
         distances.append(measure_marginals(left, right, order, rng=np.random.default_rng([request.seed, order])))
-    tables = make_table(study, real), make_table(study, synthetic)
     queries = information = None
     if request.queries:
         progress("range queries")

@@ -156,7 +156,7 @@ def _draw_extremes(axes: "Axes", evaluation: Evaluation) -> None:
     bars = axes.barh(range(len(shown)), distances.total_variation[shown], color=colors)
     axes.bar_label(bars, [f"{distances.total_variation[place]:.4f}" for place in shown], padding=3, fontsize=8)
     axes.set_yticks(range(len(shown)), [_describe(evaluation, distances, place) for place in shown], fontsize=7.5)
-    axes.set(title=f"The {len(worst)} worst and {len(best)} best {distances.order}-way marginals")
+    axes.set(title=f"The worst and the best {distances.order}-way marginals")
     axes.set(xlabel="total variation distance", xlim=(0, max(1e-9, 1.2 * float(distances.total_variation.max()))))
 
 
