@@ -7,7 +7,6 @@ Usage: python -m bench.utility STUDY TABLE [--method dp-subn ...] [--parties 3 .
 import itertools
 import json
 import statistics
-from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -16,12 +15,13 @@ from typing import Any
 
 import click
 import numpy as np
-from numpy.typing import NDArray
 
 from common.coins import Coins
-from common.encoding import Codes, Coding, codings_of
+from common.encoding import Codes
 from common.study import Study, parse_study
 from common.yamltext import load_yaml
+from deploy.evaluation.marginals import measure_marginals
+from deploy.evaluation.tables import Table, bin_table, make_table, read_columns
 from deploy.inprocess import publish_in_process
 from party.dataset import Snapshot, count_rows, read_table
 
@@ -61,36 +61,14 @@ def split_table(table: Snapshot, parties: int, *, rng: np.random.Generator) -> l
     return [[column[part] for column in table.columns] for part in order]
 
 
-def bins_of(coding: Coding, codes: Codes) -> tuple[NDArray[np.int64], int]:
-    """The cells in which a column is compared: categories, or the schema's bins of a number."""
-    if coding.levels is None or not coding.attribute.is_numeric or coding.is_constant:
-        return codes.astype(np.int64), coding.size
-    bins = int(getattr(coding.attribute, "bins", 1))
-    cells = np.minimum(codes.astype(np.int64) * bins // coding.levels, bins - 1)
-    return np.where(codes >= coding.value_codes, bins, cells), bins + coding.attribute.nullable
-
-
-def total_variation_2way(codings: Sequence[Coding], real: Sequence[Codes], drawn: Sequence[Codes]) -> float:
-    """Average total variation distance of all 2-way marginals."""
-    sides = [[bins_of(coding, column) for coding, column in zip(codings, t, strict=True)] for t in (real, drawn)]
-    distances = []
-    for i, j in itertools.combinations(range(len(codings)), 2):
-        shares = []
-        for side in sides:
-            (a, _), (b, size) = side[i], side[j]
-            counts = np.bincount(a * size + b, minlength=side[i][1] * size)
-            shares.append(counts / len(a))
-        distances.append(float(np.abs(shares[0] - shares[1]).sum() / 2))
-    return statistics.fmean(distances)
-
-
-def measure(study: Study, table: Snapshot, *, seed: int) -> float:
-    """The distance of one run."""
+def measure(study: Study, table: Snapshot, real: Table, *, seed: int) -> float:
+    """The distance of one run; `real` is the table in the schema's bins."""
     rng = np.random.default_rng(seed)
     tables = split_table(table, len(study.roster), rng=rng)
     coins = Coins(seed.to_bytes(32, "big"))
     publication = publish_in_process(study, tables, coins=coins, rng=rng)
-    return total_variation_2way(codings_of(study), table.columns, publication.columns)
+    distances = measure_marginals(real, bin_table(study, publication.columns), 2, rng=rng)
+    return float(distances.total_variation.mean())
 
 
 def measure_setting(setting: Setting, *, data: dict[str, Any], table: Path, runs: int) -> dict[str, Any]:
@@ -98,7 +76,8 @@ def measure_setting(setting: Setting, *, data: dict[str, Any], table: Path, runs
     rows = count_rows(table)
     study = split_study(data, rows, setting)
     snapshot = read_table(table, study, unit=None, expected_rows=rows)
-    distances = [measure(study, snapshot, seed=seed) for seed in range(runs)]
+    real = make_table(study, read_columns([table], study))
+    distances = [measure(study, snapshot, real, seed=seed) for seed in range(runs)]
     error = statistics.stdev(distances) / runs**0.5 if runs > 1 else 0.0
     return {**asdict(setting), "tvd2": statistics.fmean(distances), "standard_error": error}
 

@@ -4,6 +4,7 @@ import click
 
 from deploy.commands.certs import certs
 from deploy.commands.curator import curator
+from deploy.commands.evaluate import evaluate_command
 from deploy.commands.launch import demo, launch_command, verify
 from deploy.commands.party import party
 from deploy.commands.study import study_group
@@ -16,7 +17,7 @@ def main() -> None:
     """Synod: organizations that may not show each other their rows publish one private synthetic table together."""
 
 
-for command in (certs, curator, demo, launch_command, party, study_group, verify):
+for command in (certs, curator, demo, evaluate_command, launch_command, party, study_group, verify):
     main.add_command(command)
 
 if __name__ == "__main__":

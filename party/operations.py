@@ -37,6 +37,11 @@ def initialize(settings: PartySettings, *, spent: Cost | None, now: int) -> Iden
     """
     settings.state.mkdir(parents=True, exist_ok=True, mode=0o700)
     known = identity_path(settings).exists()
+    if not known and (settings.state / LEDGER_FILE).exists():
+        raise invalid(
+            f"{settings.name} has a ledger and no identity key beside it.",
+            "Restore identity.pem from its backup; no roster would know a new one.",
+        )
     if not known:
         Identity.generate().save(identity_path(settings))
     if (settings.state / LEDGER_FILE).exists():

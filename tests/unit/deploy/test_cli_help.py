@@ -12,6 +12,7 @@ from tests.unit.deploy.console import synod
 PROMISED = [
     "launch",
     "verify",
+    "evaluate",
     "curator serve",
     "certs init", "certs issue",
     "study check", "study draft", "study forecast", "study submit", "study status", "study fetch", "study abort",
