@@ -79,6 +79,16 @@ def test_init_again_replaces_nothing(settings: PartySettings) -> None:
     assert {path: path.read_bytes() for path in files} == files
 
 
+def test_a_ledger_without_its_identity_gets_no_new_one(settings: PartySettings) -> None:
+    initialize(settings, spent=None, now=5)
+    identity_path(settings).unlink()
+    for spent in (None, Cost.parse("1")):
+        with pytest.raises(SynodError, match=r"Restore identity\.pem from its backup"):
+            initialize(settings, spent=spent, now=6)
+    assert not identity_path(settings).exists()
+    assert len(entries(settings)) == 1
+
+
 def lose_ledger(settings: PartySettings) -> None:
     for path in settings.state.glob(f"{LEDGER_FILE}*"):
         path.unlink()
