@@ -8,7 +8,6 @@ VERSION := 0.1.0
 PROTOS := proto/synod/v1/party.proto proto/synod/v1/study.proto
 
 COMPOSE := $(shell command -v docker-compose || echo docker compose)
-RELEASES := $(CURDIR)/demo-docker-release
 
 .PHONY: image demo-docker demo test test-slow lint format protos check-protos bench-crypto bench-counting lock clean
 
@@ -23,18 +22,20 @@ demo: $(STAMP)
 	$(BIN)/synod demo --out demo-release
 
 image:
-	deploy/base-image
-	docker build --quiet --file deploy/Dockerfile --tag synod:$(VERSION) .
+	docker build --quiet --file deploy/Dockerfile --tag synod:$(VERSION) . \
+	  || { echo "If python:3.11-slim cannot be pulled here, deploy/base-image makes it from Debian's packages."; exit 1; }
 
 # A new run each time; the containers and volumes are removed at the end, the release stays.
-demo-docker: image
+demo-docker: image $(STAMP)
+	rm -rf demo-docker-release
 	$(COMPOSE) down --volumes --remove-orphans
-	rm -rf $(RELEASES) && install -d -m 1777 $(RELEASES)
-	$(COMPOSE) build --quiet init
-	export SYNOD_RELEASES=$(RELEASES); status=0; $(COMPOSE) up --detach --no-build \
-	  && $(COMPOSE) logs --follow --no-log-prefix operator && status=$$(docker wait $$($(COMPOSE) ps --quiet operator)); \
+	export SYNOD_RELEASES=releases; status=1; $(COMPOSE) build --quiet init && $(COMPOSE) up --detach --no-build \
+	  && $(COMPOSE) logs --follow --no-log-prefix operator \
+	  && operator=$$($(COMPOSE) ps --all --quiet operator) && status=$$(docker wait $$operator) \
+	  && docker cp $$operator:/releases/synod-demo-release demo-docker-release; \
 	$(COMPOSE) down --volumes; exit $$status
-	@echo "Open demo-docker-release/synod-demo-release/ and check it with: .venv/bin/synod verify demo-docker-release/synod-demo-release"
+	$(BIN)/synod verify demo-docker-release
+	@echo "Open demo-docker-release/."
 
 test: $(STAMP)
 	$(BIN)/pytest -q -m "not slow and not docker" -n 2 tests

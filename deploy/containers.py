@@ -1,9 +1,10 @@
 """The container backend: a curator and one party daemon per table, each in a container with volumes of its own.
 
-Every party has a network that only the curator shares, so parties cannot reach each other or the world. Nobody runs as
-root, root file systems are read-only, and everything made here carries one label, by which it is removed.
+Every party has a network that only the curator shares and that leads nowhere else, so parties cannot reach each other.
+Nobody runs as root, root file systems are read-only, and everything made here carries one label, by which it is removed.
 """
 
+import socket
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from importlib.metadata import version
 
 from common.errors import SynodError
 from common.settings import OperatorSettings, load_settings
-from deploy.docker import create_network, docker, remove_labelled, require_image, stopped_among
+from deploy.docker import create_network, docker, remove_labelled, stopped_among
 from deploy.interrupts import uninterrupted
 from deploy.operator import OperatorClient
 from deploy.parcels import GIVEN, KEPT, USER_ID, Parcel, pack_curator, pack_party, write_tar
@@ -50,7 +51,7 @@ class ContainerCrew:
         """Starts the curator, which shares a network with each party, and waits until it serves."""
         for who in ("curator", *(member.name for member in self.layout.members)):
             create_network(self.container(who), ["--label", self.label], internal=who != "curator")
-        self._create("curator", pack_curator(self.layout), "--publish", "127.0.0.1::7443")
+        self._create("curator", pack_curator(self.layout), "--publish", f"{self._find_address()}:7443")
         for member in self.layout.members:
             docker("network", "connect", "--alias", "curator", self.container(member.name), self.container("curator"))
         docker("start", self.container("curator"))
@@ -67,15 +68,11 @@ class ContainerCrew:
         docker("start", self.container(member.name))
 
     def await_curator(self) -> None:
-        """Waits until the curator serves; writes its port on this machine into the operator's configuration."""
+        """Waits until the curator serves."""
         until = time.monotonic() + START_SECONDS
+        settings = load_settings(OperatorSettings, self.layout.operator_config)
         while True:
             self.check(["curator"])
-            address = docker("port", self.container("curator"), "7443/tcp").splitlines()[0]
-            write_yaml(
-                self.layout.operator_config, {"address": address, "tls": tls_files(self.layout, "operator", ".")}
-            )
-            settings = load_settings(OperatorSettings, self.layout.operator_config)
             try:
                 with closing(OperatorClient(settings)) as client:
                     client.status()
@@ -84,6 +81,13 @@ class ContainerCrew:
                 if time.monotonic() > until:
                     raise
                 time.sleep(POLL_SECONDS)
+
+    def _find_address(self) -> str:
+        """A free port of this machine for the curator, in the operator's configuration; it outlives restarts."""
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            address = f"127.0.0.1:{free.getsockname()[1]}"
+        write_yaml(self.layout.operator_config, {"address": address, "tls": tls_files(self.layout, "operator", ".")})
+        return address
 
     def check(self, whom: Sequence[str] = ()) -> None:
         """Raises if a container has ended."""
@@ -127,12 +131,13 @@ class ContainerCrew:
 @contextmanager
 def container_crew(layout: Layout, *, name: str, image: str, keep: bool) -> Iterator[ContainerCrew]:
     """A crew of containers; all that belongs to it is removed at the end, unless it is to be kept."""
-    require_image(image)
     crew = ContainerCrew(layout, name, image)
     try:
         yield crew
     finally:
         with uninterrupted():
-            crew.save_logs()
-            if not keep:
-                remove_labelled(crew.label)
+            try:
+                crew.save_logs()
+            finally:
+                if not keep:
+                    remove_labelled(crew.label)

@@ -2,11 +2,13 @@
 
 import subprocess
 from collections.abc import Sequence
+from ipaddress import ip_network
 from typing import IO
 
 from common.errors import Code, SynodError, invalid
 
-CALL_SECONDS = 120.0
+CALL_SECONDS = 600.0
+SPARE_ADDRESSES = "10.201.0.0/16"
 NO_ADDRESSES = ("could not find an available", "all predefined address pools have been fully subnetted")
 
 
@@ -28,19 +30,24 @@ def docker(*arguments: str, given: IO[bytes] | None = None, both: bool = False) 
         raise SynodError(Code.UNREACHABLE, f"`docker {arguments[0]}` took too long.", "Is the engine well?") from None
     if ran.returncode:
         told = ((ran.stderr or ran.stdout).decode(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
-        raise SynodError(Code.UNREACHABLE, f"`docker {arguments[0]}` failed: {told}", "Is the engine running?")
+        hint = "Is the engine running?" if "connect" in told.lower() else ""
+        raise SynodError(Code.UNREACHABLE, f"`docker {arguments[0]}` failed: {told}", hint)
     return ran.stdout.decode(errors="replace").strip()
 
 
 def require_image(image: str) -> None:
     """Refuses to go on without the engine or the image."""
     docker("version", "--format", "{{.Server.Version}}")
-    if not docker("image", "ls", "--quiet", image):
-        raise invalid(f"the engine has no image {image}.", "Build it with `make image`, or name another with --image.")
+    try:
+        docker("image", "inspect", "--format", "{{.Id}}", image)
+    except SynodError:
+        raise invalid(
+            f"the engine has no image {image}.", "Build it with `make image`, or name another with --image."
+        ) from None
 
 
 def create_network(name: str, labels: Sequence[str], *, internal: bool) -> None:
-    """A network of its own; where the engine's pools are used up, one of 14 addresses from 10.201.0.0/16."""
+    """A network of its own; where the engine's pools are used up, one of 14 of the spare addresses."""
     create = ["network", "create", *labels, *(["--internal"] if internal else [])]
     try:
         docker(*create, name)
@@ -53,8 +60,11 @@ def create_network(name: str, labels: Sequence[str], *, internal: bool) -> None:
 def _free_subnet() -> str:
     taken = docker("network", "ls", "--quiet").splitlines()
     used = docker("network", "inspect", "--format", "{{range .IPAM.Config}}{{.Subnet}} {{end}}", *taken).split()
-    subnets = (f"10.201.{block // 16}.{block % 16 * 16}/28" for block in range(4096))
-    return next(subnet for subnet in subnets if subnet not in used)
+    occupied = [network for network in map(ip_network, used) if network.version == 4]
+    for subnet in ip_network(SPARE_ADDRESSES).subnets(new_prefix=28):
+        if not any(subnet.overlaps(network) for network in occupied):
+            return str(subnet)
+    raise SynodError(Code.UNREACHABLE, "the engine has no addresses left for another network.", "Remove unused ones.")
 
 
 def stopped_among(containers: Sequence[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """The launcher: a curator and one party daemon per table, as processes or as containers, from keys to release.
 
 For demos and tests: whoever runs it holds everybody's keys and tables, and it says so. What it started is gone when
-it ends, by success, failure, Ctrl-C or SIGTERM.
+it ends, however it ends.
 """
 
 import time
@@ -15,7 +15,6 @@ from synod.v1 import study_pb2 as pb
 from common.errors import Code, SynodError
 from common.settings import OperatorSettings, load_settings
 from common.study import Study
-from deploy.interrupts import terminated_as_interrupted
 from deploy.operator import OperatorClient
 from deploy.site import Layout, plan_layout, prepare
 
@@ -48,7 +47,7 @@ def launch(
     """Runs a study over tables to its release; returns the study as it was run."""
     layout = plan_layout(folder, tables)
     resolved = prepare(layout, study)
-    with terminated_as_interrupted(), crew(layout) as daemons:
+    with crew(layout) as daemons:
         daemons.start_curator()
         with closing(OperatorClient(load_settings(OperatorSettings, layout.operator_config))) as client:
             client.submit(resolved)

@@ -1,5 +1,6 @@
 """The operator's end of the wire: submit, status, fetch, abort."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -45,9 +46,13 @@ class OperatorClient:
         self._call(lambda: self._stub.AbortStudy(pb.AbortStudyRequest(name=name), timeout=CALL_SECONDS))
 
     def fetch(self, name: str, folder: Path) -> None:
-        """Writes a release into a new or empty folder."""
+        """Writes a release into a new or empty folder, whole or not at all."""
         require_empty(folder)
-        self._call(lambda: self._fetch(name, folder))
+        draft = folder.with_name(f"{folder.name}.draft")
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+        self._call(lambda: self._fetch(name, draft))
+        draft.rename(folder)
 
     def _fetch(self, name: str, folder: Path) -> None:
         current: Path | None = None
@@ -55,7 +60,6 @@ class OperatorClient:
             if part.file_name:
                 if Path(part.file_name).name != part.file_name:
                     raise SynodError(Code.CHECK_FAILED, "the curator sent a file name with a path in it.")
-                folder.mkdir(parents=True, exist_ok=True)
                 current = folder / part.file_name
                 current.write_bytes(b"")
             if current is None:

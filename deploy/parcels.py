@@ -77,25 +77,26 @@ def _files_in(folder: Path) -> dict[str, Path]:
     return {path.name: path for path in sorted(folder.iterdir()) if path.is_file()}
 
 
-def contents(files: Files) -> Iterator[tuple[str, bytes]]:
-    """Each file with its content, one at a time."""
+def contents(files: Files) -> Iterator[tuple[str, IO[bytes], int]]:
+    """Each file, open, with its size."""
     for name, content in files.items():
-        yield name, content if isinstance(content, bytes) else content.read_bytes()
+        with BytesIO(content) if isinstance(content, bytes) else content.open("rb") as file:
+            yield name, file, len(content) if isinstance(content, bytes) else content.stat().st_size
 
 
 def write_tar(files: Files, target: IO[bytes]) -> None:
     """The files as a tar archive, owned by the image's user and readable by nobody else."""
     with tarfile.open(fileobj=target, mode="w") as archive:
-        for name, content in contents(files):
+        for name, file, size in contents(files):
             entry = tarfile.TarInfo(name)
-            entry.size, entry.mode, entry.uid, entry.gid = len(content), 0o600, USER_ID, USER_ID
-            archive.addfile(entry, BytesIO(content))
+            entry.size, entry.mode, entry.uid, entry.gid = size, 0o600, USER_ID, USER_ID
+            archive.addfile(entry, file)
 
 
 def unpack(parcel: Parcel, folder: Path) -> None:
     """Writes a parcel below a folder, as `given` and `kept`."""
     for name, files in (("given", parcel.given), ("kept", parcel.kept)):
         (folder / name).mkdir(parents=True, exist_ok=True)
-        for file, content in contents(files):
-            (folder / name / file).unlink(missing_ok=True)
-            write_private_file(folder / name / file, content)
+        for file_name, file, _ in contents(files):
+            (folder / name / file_name).unlink(missing_ok=True)
+            write_private_file(folder / name / file_name, file.read())

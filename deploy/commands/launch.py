@@ -15,7 +15,8 @@ from common.manifest import verify_release
 from common.study import Study, load_study
 from deploy.containers import IMAGE, container_crew
 from deploy.demo import write_tables
-from deploy.docker import removal
+from deploy.docker import docker, removal, require_image
+from deploy.interrupts import terminated_as_interrupted
 from deploy.launcher import Crew, launch
 from deploy.operator import require_empty
 from deploy.parcels import pack_curator, pack_operator, pack_party, unpack
@@ -51,15 +52,22 @@ def launch_command(
     if backend == "process":
         run_study(load_study(study), list(tables), out, state, crew=process_crew)
         return
+    require_image(image)
     name = f"synod-{os.urandom(4).hex()}"
-    say(f"Containers, networks and volumes are named {name}-* and labelled synod.launch={name}.")
-    crew = partial(container_crew, name=name, image=image, keep=keep)
     try:
-        run_study(load_study(study), list(tables), out, state, crew=crew)
+        run_study(
+            load_study(study), list(tables), out, state, crew=partial(announced, name=name, image=image, keep=keep)
+        )
     finally:
-        if keep:
+        if keep and docker("ps", "--quiet", "--filter", f"label=synod.launch={name}"):
             say(f"Left running. See {state}/operator.yaml, and `docker ps --filter label=synod.launch={name}`.")
             say(f"Remove all of it: {removal(f'synod.launch={name}')}")
+
+
+def announced(layout: Layout, *, name: str, image: str, keep: bool) -> AbstractContextManager[Crew]:
+    """A crew of containers that says how to find them."""
+    say(f"Containers, networks and volumes are named {name}-* and labelled synod.launch={name}.")
+    return container_crew(layout, name=name, image=image, keep=keep)
 
 
 def run_study(
@@ -75,7 +83,7 @@ def run_study(
     for table in tables:
         if not table.is_file():
             raise invalid(f"there is no table at {table}.", "Check --data.")
-    with _state_folder(state) as folder, show_progress(study.name) as report:
+    with terminated_as_interrupted(), _state_folder(state) as folder, show_progress(study.name) as report:
         launch(study, tables, out, folder, crew=crew, progress=report)
     show_release(out)
 
@@ -109,7 +117,7 @@ def _state_folder(state: Path | None) -> Iterator[Path]:
 def demo(study: Path, out: Path, folder: Path | None) -> None:
     """Run the demo: three invented hospitals publish one table together."""
     say(WARNING)
-    with tempfile.TemporaryDirectory(prefix="synod-demo-") as temporary:
+    with terminated_as_interrupted(), tempfile.TemporaryDirectory(prefix="synod-demo-") as temporary:
         tables = list(write_tables(Path(temporary) / "tables", DEMO_SEED).values())
         if folder is not None:
             _prepare_parcels(load_study(study), tables, Path(temporary), folder)

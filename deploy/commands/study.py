@@ -1,6 +1,7 @@
 """`synod study`: write, check and run studies."""
 
 import json
+import shutil
 import sys
 import time
 from contextlib import closing
@@ -17,7 +18,7 @@ from common.manifest import MANIFEST_FILE, verify_release
 from common.plan import plan_study
 from common.queries import check_feasible
 from common.settings import OperatorSettings, load_settings
-from common.study import Study, load_study
+from common.study import load_study
 from deploy.draft import draft_study
 from deploy.forecast import compare_covers, forecast_study
 from deploy.launcher import follow
@@ -127,17 +128,21 @@ def submit(study: Path, config: Path) -> None:
 @study_group.command(cls=Example, example="synod study run study.yaml --out release/")
 @study_argument
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="A new or empty folder for the release.")
+@click.option("--replace", is_flag=True, help="A release of an earlier study in --out is removed first.")
 @config_option
 @command
-def run(study: Path, out: Path, config: Path) -> None:
+def run(study: Path, out: Path, replace: bool, config: Path) -> None:
     """Hand a study to the curator, wait until it is published, fetch the release and verify it.
 
     It may be interrupted and run again: the same study goes on where it is.
     """
     resolved = load_study(study).resolve()
-    if holds_release(out, resolved):
+    held = held_release(out)
+    if held == resolved.digest().hex():
         say(f"The release of {resolved.name} is in {out} already.")
         return
+    if held and replace:
+        shutil.rmtree(out)
     require_empty(out)
     with closing(OperatorClient(load_settings(OperatorSettings, config))) as client:
         client.submit(resolved)
@@ -167,14 +172,14 @@ def status(name: str, config: Path, as_json: bool) -> None:
             say(f"  {party.name}: {party_line(party)}")
 
 
-def holds_release(folder: Path, study: Study) -> bool:
-    """Whether a folder has the whole release of this study."""
+def held_release(folder: Path) -> str | None:
+    """The hash of the study whose whole release a folder holds, if it holds one."""
     try:
         manifest = json.loads((folder / MANIFEST_FILE).read_bytes())
         verify_release(folder, None)
     except (OSError, ValueError, SynodError):
-        return False
-    return bool(manifest["study_hash"] == study.digest().hex())
+        return None
+    return str(manifest["study_hash"])
 
 
 def party_line(party: pb.PartyStatus) -> str:

@@ -27,6 +27,7 @@ def engine() -> None:
 @pytest.fixture(scope="session")
 def image(engine: None) -> None:
     """Builds the image as `make image` does; the engine's cache makes the second time quick."""
+    subprocess.run([ROOT / "deploy" / "base-image"], check=True, timeout=BUILD_SECONDS)
     built = subprocess.run(["make", "image"], cwd=ROOT, capture_output=True, timeout=BUILD_SECONDS, check=False)
     assert built.returncode == 0, built.stderr.decode()[-4000:]
 

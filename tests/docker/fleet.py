@@ -9,13 +9,14 @@ import json
 import os
 import random
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from synod.v1 import study_pb2 as pb
 
+from common.errors import SynodError
 from common.manifest import verify_release
 from common.plan import plan_study
 from common.settings import OperatorSettings, load_settings
@@ -79,10 +80,30 @@ class Fleet:
 
     def start(self) -> None:
         """Starts everything and submits the study."""
+        self.submit()
+        self.crew.start_parties()
+
+    def submit(self) -> None:
+        """Starts the curator and hands it the study."""
         self.crew.start_curator()
         with self.operator() as client:
             client.submit(self.study)
-        self.crew.start_parties()
+
+    def start_held_at(self, party: str) -> None:
+        """Starts everything so that the study is running and waits for one party, which is paused.
+
+        The party is paused when it has enrolled and somebody else has not, so no round can be open yet.
+        """
+        late = next(name for name in self.parties if name != party)
+        self.submit()
+        for name in self.parties:
+            if name != late:
+                self.crew.start_party(self.member(name))
+        until(f"{party} enrols", lambda: "enrolled" in self.events(party))
+        self.pause(party)
+        self.crew.start_party(self.member(late))
+        until(f"the study waits for {party}", lambda: self.awaited() == [party])
+        assert self.status().state == pb.STUDY_STATE_RUNNING
 
     def kill(self, *names: str) -> None:
         """SIGKILL."""
@@ -100,8 +121,13 @@ class Fleet:
             self.crew.await_curator()
 
     def pause(self, name: str) -> None:
-        """Freezes a container's processes."""
-        docker("pause", self.crew.container(name))
+        """Freezes a container's processes; the engine may need several tries while they are busy."""
+        until(f"{name} is paused", lambda: self._try_to_pause(self.crew.container(name)))
+
+    def _try_to_pause(self, container: str) -> bool:
+        with suppress(SynodError):
+            docker("pause", container)
+        return docker("inspect", "--format", "{{.State.Paused}}", container) == "true"
 
     def unpause(self, name: str) -> None:
         """Lets them go on."""
@@ -140,13 +166,6 @@ class Fleet:
     def awaited(self) -> list[str]:
         """Whom the study waits for."""
         return [party.name for party in self.status().parties if party.awaited]
-
-    def hold_at(self, party: str) -> None:
-        """Pauses a party in the middle of the study, so that the study is running and waits for it."""
-        until("the study runs", lambda: self.status().state == pb.STUDY_STATE_RUNNING)
-        self.pause(party)
-        until(f"the study waits for {party}", lambda: self.awaited() == [party])
-        assert self.status().state == pb.STUDY_STATE_RUNNING
 
     def await_published(self) -> None:
         """Waits for the release; any other end is a failure."""

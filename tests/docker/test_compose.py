@@ -87,6 +87,13 @@ def test_up_leaves_a_release_and_up_again_changes_nothing(project: Project, tmp_
     assert "in /releases/synod-demo-release already" in project.run("logs", "operator")
     assert (folder / "manifest.json").read_bytes() == manifest
 
+    project.run("down", "--volumes")
+    project.run("up", "--detach")
+    until("a new study is done", lambda: exit_code(project, "operator") is not None, seconds=180)
+    assert exit_code(project, "operator") == 0, project.run("logs", "operator")
+    verify_release(folder, None)
+    assert (folder / "manifest.json").read_bytes() != manifest
+
 
 def test_each_organization_has_its_own_network_volumes_and_no_port() -> None:
     composed = yaml.safe_load((ROOT / "docker-compose.yml").read_text())

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.docker import create_network, docker
-from tests.docker.fleet import Fleet, left_over
+from deploy.docker import docker
+from tests.docker.fleet import Fleet
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
@@ -19,6 +19,11 @@ try:
 except OSError as error:
     print("refused" if error.errno == errno.ECONNREFUSED else "unreachable")
 """
+STANDARD_FIELDS = ("time", "level", "room", "event")
+PUBLIC_FIELDS = (
+    "address", "bytes", "fingerprint", "hash", "outcome", "parties", "port", "retry_seconds", "round", "seconds",
+    "study", "why",
+)  # fmt: skip
 COUNT_PORTS = "print(sum(line.split()[3] == '0A' for line in open('/proc/net/tcp').readlines()[1:]))"
 
 
@@ -70,16 +75,14 @@ def check_networks(fleet: Fleet) -> None:
 
 
 def check_logs(fleet: Fleet) -> None:
-    """The story of the study, without a value of anybody's: every line is JSON, and none holds a row."""
+    """The story of the study, without a value of anybody's: every line is JSON, with fields that are known."""
     for party in fleet.parties:
         events = fleet.events(party)
         assert events[0] == "connected"
         for event in ("enrolled", "answered", "study ended"):
             assert event in events
-    told = "".join(json.dumps(fleet.log(name)) for name in ("curator", *fleet.parties))
-    assert fleet.study.name in told
-    rows = [row for party in fleet.parties for row in fleet.member(party).table.read_text().splitlines()[1:]]
-    assert [row for row in rows if row in told] == []
+    for name in ("curator", *fleet.parties):
+        assert {field for line in fleet.log(name) for field in line} <= {*STANDARD_FIELDS, *PUBLIC_FIELDS}
 
 
 def test_the_engine_sees_who_is_well(fleets: Callable[..., Fleet]) -> None:
@@ -93,13 +96,3 @@ def test_the_engine_sees_who_is_well(fleets: Callable[..., Fleet]) -> None:
     fleet.await_published()
     for name in ("curator", *fleet.parties):
         assert fleet.run_inside(name, *probe) == "well"
-
-
-def test_more_networks_than_the_engine_has_pools_for(fleets: Callable[..., Fleet]) -> None:
-    """Each party needs a network of its own, and a stock engine runs out of addresses at about thirty."""
-    fleet = fleets(2)
-    label = f"{fleet.crew.label}"
-
-    for number in range(40):
-        create_network(f"{fleet.crew.name}-extra{number}", ["--label", label], internal=True)
-    assert len(left_over(label, ["network"])) == 40

@@ -48,7 +48,7 @@ def test_a_failure_is_one_sentence_with_what_the_engine_said(play: Play) -> None
 
 
 def test_an_image_that_is_missing(play: Play) -> None:
-    play("version*) echo 20.10")
+    play("version*) echo 20.10", '"image inspect"*) echo "No such image" >&2; exit 1')
     with pytest.raises(SynodError, match=r"no image synod:1\. Build it with `make image`") as caught:
         require_image("synod:1")
     assert caught.value.code is Code.INVALID
@@ -59,7 +59,7 @@ def test_when_the_pools_are_used_up_a_free_range_is_named(play: Play) -> None:
         "*--subnet*) echo made",
         '"network create"*) echo "could not find an available, non-overlapping IPv4 address pool" >&2; exit 1',
         '"network ls"*) echo one; echo two',
-        '"network inspect"*) echo "172.17.0.0/16 10.201.0.0/28 "; echo "10.201.0.16/28 "',
+        '"network inspect"*) echo "172.17.0.0/16 10.201.0.0/27 fd00::/64 "; echo "10.201.0.48/28 "',
     )
     create_network("new", ["--label", "a=b"], internal=True)
     last = asked.read_text().splitlines()[-1]

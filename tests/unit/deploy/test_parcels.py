@@ -23,8 +23,8 @@ def layout(tmp_path: Path) -> Layout:
 
 def secrets_of(parcel: Parcel) -> set[bytes]:
     """Private keys and rows."""
-    held = dict(contents(parcel.given)) | dict(contents(parcel.kept))
-    return {text for name, text in held.items() if name.endswith((".key", ".csv")) or name == "identity.pem"}
+    held = [(name, file.read()) for files in (parcel.given, parcel.kept) for name, file, _ in contents(files)]
+    return {text for name, text in held if name.endswith((".key", ".csv")) or name == "identity.pem"}
 
 
 def test_nobody_is_given_a_secret_of_another(layout: Layout) -> None:

@@ -302,7 +302,11 @@ def test_no_page_names_a_path_of_one_machine() -> None:
         *INSTALLATION.rglob("*.y*ml"),
         *INSTALLATION.rglob("*.service"),
     ]
-    assert [path.name for path in texts if re.search(r"(?<![\w.~])/(home|root|work|tmp)/(?!synod-demo-release)", path.read_text())] == []
+    assert [
+        path.name
+        for path in texts
+        if re.search(r"(?<![\w.~])/(home|root|work|tmp)/(?!synod-demo-release)", path.read_text())
+    ] == []
 
 
 # What a newcomer meets who follows the pages.
