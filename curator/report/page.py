@@ -114,7 +114,7 @@ def _introduce_columns() -> Html:
         "p",
         "Each column of the synthetic table beside what the parties released about it. A released number is the true "
         "one plus noise. Its band reaches 2.12 standard deviations of that noise to each side, and holds the true "
-        "number in at least 95 of 100 cases. A bar that ends outside of the band is the model's doing, not the noise's.",
+        "number in at least 95 of 100 cases. A bar that ends outside of the band is the model's doing.",
     )
 
 

@@ -55,9 +55,10 @@ def show_error(study: Study, error: CountError) -> Html:
         return join([tag("p", _without_counts(study)), _left_out()])
     size, total = error.deviation, study.total_rows
     figure = tag("strong", f"± {rounded(size)} out of {whole(total)}", class_="figure")
-    what = "categories of two columns" if isinstance(study.method, HpdpDp) else "features that stand in one table"
+    moments = isinstance(study.method, HpdpDp)
+    what = "categories together" if moments else "features together, of which the model has a table,"
     words = (
-        f"A count of two {what} together is typically off by about {rounded(size)} rows out of {whole(total)} because "
+        f"A count of two {what} is typically off by about {rounded(size)} rows out of {whole(total)} because "
         f"of the noise, which is {percent(size / total)} of all rows. Most such counts are closer; about one in twenty "
         f"is off by more than twice that. A count below {rounded(3 * size)} can be noise alone."
     )

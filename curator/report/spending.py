@@ -36,7 +36,7 @@ def _promise(study: Study) -> str:
     )
     return (
         f"The study's epsilon is {epsilon}. Take any one row of any party and replace it by any other row: the chance "
-        f"of every possible release changes {bound}. That bounds what anybody can learn from the release about one row, "
+        f"of every possible release changes {bound}. That bounds what anybody can learn about one row, "
         "even somebody who knows all the others. It is per row: a person with five rows has five times that epsilon."
     )
 

@@ -56,15 +56,17 @@ break-inside:avoid}
 .card p{margin:.1rem 0 .5rem;color:var(--soft);font-size:.875rem}
 .card p.part{color:var(--ink);margin-top:.9rem}
 .chart{table-layout:fixed}
-.chart td{width:5.2rem;vertical-align:bottom;font-size:.875rem}
+.chart td{width:5.2rem;font-size:.875rem;line-height:1.35}
 .chart td:nth-child(3){width:8rem;white-space:nowrap}
 .chart th:nth-child(2){width:5.2rem}
 .chart th:nth-child(3){width:8rem}
-.chart tbody th{padding:.3rem 0}
+.chart tbody tr{position:relative}
+.chart tbody th,.chart tbody td{padding-top:.35rem;padding-bottom:1.35rem}
 .chart td,.chart tbody th{border-bottom:0}
 .chart small{display:block;color:var(--soft);font-size:.8125rem}
 .label{display:block;font-size:.875rem;line-height:1.35}
 .strip{display:block;width:100%;height:15px;overflow:visible}
+.chart .strip{position:absolute;left:0;bottom:.3rem}
 .histogram{display:block;width:100%;height:92px}
 .ends{display:flex;justify-content:space-between;gap:1rem;color:var(--soft);font-size:.8125rem}
 .bar{fill:var(--bar)}
