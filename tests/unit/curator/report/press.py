@@ -1,4 +1,4 @@
-"""A press for reports: a recipe over tables in memory, its queries noted, and the page as a tree to look things up in."""
+"""A press for reports: a recipe over tables in memory, its queries noted, and the page as a tree."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence

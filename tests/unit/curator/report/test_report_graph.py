@@ -1,8 +1,11 @@
 """The drawing of a network: every arrow of the model, each to the right, and every feature in its attribute's lane."""
 
 import re
+from itertools import pairwise
 from typing import Any
+from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from common.features import features_of
@@ -22,8 +25,6 @@ def bits_study(*sizes: int, encoding: str = "binary") -> Study:
 
 
 def random_network(features: int, seed: int) -> Network:
-    import numpy as np
-
     rng = np.random.default_rng(seed)
     order = [int(i) for i in rng.permutation(features)]
     pairs = []
@@ -35,8 +36,6 @@ def random_network(features: int, seed: int) -> Network:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_every_arrow_of_a_network_is_drawn_once_and_points_to_the_right(seed: int) -> None:
-    from xml.etree import ElementTree
-
     study = bits_study(*[16] * 13)
     network = random_network(52, seed)
     tree = ElementTree.fromstring(draw_network(study, network, "all"))
@@ -62,7 +61,7 @@ def test_features_stand_in_the_lane_of_their_attribute_after_their_parents() -> 
     for lane in lanes:
         assert {study.attributes[features_of(study)[i].attribute].name for i in lane.places} == {lane.label}
     tops = [(lane.top, lane.top + lane.height) for lane in lanes]
-    assert all(one[1] == other[0] for one, other in zip(tops, tops[1:], strict=False))
+    assert all(one[1] == other[0] for one, other in pairwise(tops))
 
 
 def test_names_of_features() -> None:
