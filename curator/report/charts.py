@@ -18,7 +18,7 @@ def chart_table(caption: str, heads: Sequence[str], rows: Sequence[Html], more: 
     if len(rows) <= FIRST_ROWS + 2:
         return _table(caption, heads, rows)
     rest = _table(f"{caption}, continued", heads, rows[FIRST_ROWS:])
-    summary = tag("summary", f"{plural(len(rows) - FIRST_ROWS, more)} more")
+    summary = tag("summary", plural(len(rows) - FIRST_ROWS, f"more {more}"))
     return join([_table(caption, heads, rows[:FIRST_ROWS]), tag("details", summary, rest)])
 
 
@@ -33,7 +33,7 @@ def fold_table(caption: str, heads: Sequence[str], rows: Sequence[Html]) -> Html
     if len(rows) <= FIRST_ROWS + 2:
         return _box(caption, heads, rows)
     rest = _box(f"{caption}, continued", heads, rows[FIRST_ROWS:])
-    summary = tag("summary", f"{plural(len(rows) - FIRST_ROWS, 'more row')}")
+    summary = tag("summary", plural(len(rows) - FIRST_ROWS, "more row"))
     return join([_box(caption, heads, rows[:FIRST_ROWS]), tag("details", summary, rest)])
 
 
@@ -75,12 +75,12 @@ def share_rows(readings: Sequence[Reading], reach: float) -> list[Html]:
     """A row for each reading; the bars' full width stands for `reach`."""
     rows = []
     for reading in readings:
-        shapes, released = [bar(0, reading.synthetic / reach)], "\u2013"
+        shapes, numbers = [bar(0, reading.synthetic / reach)], [percent(reading.synthetic)]
         if reading.released is not None:
             ends = ((reading.released + sign * reading.band) / reach for sign in (-1, 0, 1))
             shapes.append(bracket(*ends))
-            released = percent_and_band(reading.released, reading.band)
-        rows.append(chart_row(outside(reading.label), draw_strip(*shapes), percent(reading.synthetic), released))
+            numbers.append(percent_and_band(reading.released, reading.band))
+        rows.append(chart_row(outside(reading.label), draw_strip(*shapes), *numbers))
     return rows
 
 

@@ -84,11 +84,12 @@ def _shares(caption: str, readings: Sequence[Reading], most: int) -> Html:
     shown = sorted(range(len(readings)), key=lambda i: (-round(readings[i].synthetic, 9), i))[:most]
     rows = share_rows([readings[i] for i in sorted(shown)], reach)
     rest = sum(reading.synthetic for reading in readings) - sum(readings[i].synthetic for i in shown)
+    heads = [f"a full bar is {round(100 * reach)}\u00a0%", "synthetic"]
+    compared = [] if readings[0].released is None else ["released"]
     if len(shown) < len(readings):
         label = Html(f"the other {whole(len(readings) - len(shown))} together")
-        rows.append(chart_row(label, draw_strip(bar(0, rest / reach)), percent(rest), "\u2013"))
-    heads = (f"a full bar is {round(100 * reach)}\u00a0%", "synthetic", "released")
-    return chart_table(caption, heads, rows, "value")
+        rows.append(chart_row(label, draw_strip(bar(0, rest / reach)), percent(rest), *["\u2013" for _ in compared]))
+    return chart_table(caption, [*heads, *compared], rows, "value")
 
 
 # The model

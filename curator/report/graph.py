@@ -105,7 +105,7 @@ def draw_network(study: Study, network: Network, key: str) -> Html:
         role="img",
         class_="network",
         viewBox=f"0 0 {width:.0f} {height:.0f}",
-        style=f"min-width:{min(width, max(300, 0.72 * width)):.0f}px;max-width:{1.3 * width:.0f}px",
+        style=f"min-width:{width:.0f}px;max-width:{1.3 * width:.0f}px",
     )
 
 

@@ -21,7 +21,7 @@ from common.schema import CategoricalAttribute, IntegerAttribute
 from common.study import Study
 from curator.methods.networks import Evidence
 from curator.methods.parties import Publication
-from curator.report.wording import MISSING, describe_domain, name_codes
+from curator.report.wording import MISSING, describe_domain, name_codes, name_runs
 
 BAND = math.log(20) / math.sqrt(2)
 Floats = NDArray[np.float64]
@@ -236,8 +236,7 @@ def _says_something(shares: Sequence[Reading]) -> bool:
 def _read_bit(
     evidence: Evidence, coding: Coding, own: Sequence[int], bit: int, values: NDArray[np.integer], drawn: Floats
 ) -> Reading:
-    ones = [name for name, value in zip(name_codes(coding), values, strict=True) if value]
-    label = f"bit {own.index(bit) + 1}: {_shorten(ones)}"
+    label = f"bit {own.index(bit) + 1}: {_shorten(name_runs(coding, np.flatnonzero(values).tolist()))}"
     (reading,) = _read_table(evidence, (bit,), [label], np.array([1]), np.array([drawn[values == 1].sum()]))
     return reading
 

@@ -64,7 +64,7 @@ def _opening(study: Study, error: CountError, imprint: Imprint) -> Html:
     lead = (
         f"{plural(study.rows or 0, 'synthetic row')} with {plural(len(study.attributes), 'column')}, published "
         f"{'together ' if len(names) > 1 else ''}by {listed(shown)}. No row is a person. "
-        "This page says how far the table can be trusted, and why it gives nobody away."
+        "This page says how far the table can be trusted, and what protects the people behind it."
     )
     return tag(
         "header",
@@ -87,11 +87,9 @@ def _tiles(study: Study, error: CountError) -> list[Html]:
         _tile("Parties", whole(len(study.roster)), "each holds its own rows, and shows them to nobody"),
         _tile("Privacy budget", f"ε = {write_decimal(study.epsilon)}", f"for each row; {collusion}"),
         _tile(
-            "A count of two values together",
+            "Error of a 2-way count",
             "\u2013" if size is None else f"± {rounded(size)}",
-            "none was released"
-            if size is None
-            else f"rows out of {whole(study.total_rows)}: its typical error from noise",
+            "none was released" if size is None else f"rows of {whole(study.total_rows)}, typically, from noise",
         ),
     ]
 

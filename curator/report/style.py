@@ -103,8 +103,9 @@ strong.figure{font:600 1.6rem/1.3 ui-serif,Georgia,"Noto Serif","Liberation Seri
 blockquote{margin:.8rem 0;padding:.2rem 0 .2rem 1rem;border-left:3px solid var(--rule);max-width:44rem}
 footer{margin-top:3.5rem;padding-top:1.2rem;border-top:1px solid var(--rule);color:var(--soft);font-size:.875rem}
 @media (max-width:32rem){.facts{grid-template-columns:1fr;gap:.1rem}.facts dd{margin-bottom:.55rem}
-.chart td,.chart th:nth-child(2){width:4.1rem}.chart td:nth-child(3),.chart th:nth-child(3){width:7rem}
-.chart td{font-size:.8125rem}.card{padding:.85rem .9rem}.tiles dd.figure{font-size:1.5rem}}
+.chart td,.chart th:nth-child(2){width:4.3rem}.chart thead th{font-size:.75rem}
+.chart td:nth-child(3),.chart th:nth-child(3){width:6.8rem}.chart td{font-size:.8125rem}.card{padding:.85rem .9rem}
+.tiles{grid-template-columns:1fr 1fr}.tiles div{padding:.7rem .8rem}.tiles dd.figure{font-size:1.4rem}}
 @media print{:root{--paper:#fff;--card:#fff;--ink:#000;--soft:#333;--rule:#999;--stroke:#000;--bar:#888;
 --lane:#f4f4f4;--accent:#000;--faint:#ccc}
 body{max-width:none;padding:0}nav{display:none}section{break-inside:auto}

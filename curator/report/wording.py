@@ -82,17 +82,32 @@ def name_codes(coding: Coding) -> list[str]:
     return [*names, MISSING] if attribute.nullable else names
 
 
-def name_bin(coding: Coding, place: int) -> str:
-    """The numbers that a bin holds."""
+def name_bin(coding: Coding, place: int, last: int | None = None) -> str:
+    """The numbers that a bin holds, or all bins from one to another."""
     attribute = coding.attribute
     assert not isinstance(attribute, CategoricalAttribute)
+    after = (place if last is None else last) + 1
     if isinstance(attribute, IntegerAttribute):
         width = attribute.max - attribute.min + 1
-        first = attribute.min - (-place * width // attribute.bins)
-        last = attribute.min - (-(place + 1) * width // attribute.bins) - 1
-        return _bound(first) if first == last else f"{_bound(first)} to {_bound(last)}"
-    low, step = attribute.min, (attribute.max - attribute.min) / attribute.bins
-    return f"{_bound(low + place * step)} to {_bound(low + (place + 1) * step)}"
+        low = attribute.min - (-place * width // attribute.bins)
+        high = attribute.min - (-after * width // attribute.bins) - 1
+        return _bound(low) if low == high else f"{_bound(low)} to {_bound(high)}"
+    step = (attribute.max - attribute.min) / attribute.bins
+    return f"{_bound(attribute.min + place * step)} to {_bound(attribute.min + after * step)}"
+
+
+def name_runs(coding: Coding, codes: Sequence[int]) -> list[str]:
+    """What some codes stand for; bins that lie side by side are one range."""
+    names = name_codes(coding)
+    if isinstance(coding.attribute, CategoricalAttribute):
+        return [names[code] for code in codes]
+    runs: list[list[int]] = []
+    for code in codes:
+        if runs and code == runs[-1][-1] + 1 and names[code] != MISSING:
+            runs[-1].append(code)
+        else:
+            runs.append([code])
+    return [names[run[0]] if len(run) == 1 else name_bin(coding, run[0], run[-1]) for run in runs]
 
 
 def _bound(number: object) -> str:

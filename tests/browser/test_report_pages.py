@@ -121,8 +121,8 @@ def test_the_first_screen_says_what_matters(release: Release, browser: Browser, 
     figures = texts(browser, ".tiles .figure")
     assert figures[:3] == [f"{study['rows']:,}", "3", f"ε = {study['epsilon']}"]
     assert figures[3].startswith("± ")
-    bottom = browser.ask("return document.querySelector('.tiles div:nth-child(3)').getBoundingClientRect().bottom")
-    assert bottom <= device.height, "rows, parties and budget are seen without scrolling"
+    bottom = browser.ask("return document.querySelector('.tiles div:last-child').getBoundingClientRect().bottom")
+    assert bottom <= device.height, "rows, parties, budget and error are seen without scrolling"
 
 
 def test_who_and_what_are_the_manifests(release: Release, browser: Browser) -> None:
@@ -167,10 +167,11 @@ def check_bars(release: Release, browser: Browser, attribute: dict[str, Any]) ->
     counts = release.column(attribute["name"])
     rows = sum(counts.values())
     table = browser.ask(
+        "const width = (e) => e.getBoundingClientRect().width;"
         "const t = [...document.querySelectorAll('[data-attribute]')].find((c) => c.dataset.attribute === arguments[0])"
         ".querySelector('table'); return [t.querySelector('thead th').innerText, [...t.tBodies[0].rows].map((r) => ["
         "r.querySelector('.label').innerText, r.cells[1].innerText,"
-        "r.querySelector('.bar').getBoundingClientRect().width / r.querySelector('svg').getBoundingClientRect().width])]",
+        "width(r.querySelector('.bar')) / width(r.querySelector('svg'))])]",
         attribute["name"],
     )
     reach = float(table[0].removeprefix("a full bar is").replace("\u00a0", " ").removesuffix("%")) / 100

@@ -12,7 +12,7 @@ from common.noise import sample_shares, share_variance
 from common.study import Study
 from curator.release import decode_table
 from curator.report.margins import BAND, Margin, read_margins
-from curator.report.wording import name_codes
+from curator.report.wording import name_codes, name_runs
 from tests.unit.curator.report.press import Print, print_study
 from tests.unit.party.rehearsal import draw_columns, make_study, seeded
 
@@ -119,6 +119,16 @@ def test_a_bit_is_named_by_what_it_stands_for() -> None:
     assert all(share.released is None for share in margin.shares)
     ones = np.isin(printed.publication.columns[0], range(8, 16)).mean()
     assert margin.groups[0].synthetic == pytest.approx(ones)
+
+
+def test_bins_that_lie_side_by_side_are_one_range() -> None:
+    age, income, ward = codings_of(exact({"name": "dp-subn"}))[1:4]
+    assert name_codes(age) == [
+        "0 to 12", "13 to 25", "26 to 37", "38 to 50", "51 to 63", "64 to 75", "76 to 88", "89 to 100",
+    ]  # fmt: skip
+    assert name_runs(age, [0, 1, 4, 6, 7]) == ["0 to 25", "51 to 63", "76 to 100"]
+    assert name_runs(income, [1, 3, 4, 5]) == ["200 to 400", "600 to 1,000", "missing"]
+    assert name_runs(ward, [0, 1, 3]) == ["a", "b", "missing"]
 
 
 @pytest.mark.parametrize("parties", [1, 3, 9])
