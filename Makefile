@@ -35,7 +35,7 @@ demo-docker: image $(STAMP)
 	  && docker cp $$operator:/releases/synod-demo-release demo-docker-release; \
 	$(COMPOSE) down --volumes; exit $$status
 	$(BIN)/synod verify demo-docker-release
-	@echo "Open demo-docker-release/."
+	@echo "Open demo-docker-release/report.html."
 
 test: $(STAMP)
 	$(BIN)/pytest -q -m "not slow and not docker" -n 2 tests

@@ -1,4 +1,4 @@
-"""The release: synthetic rows as CSV and Parquet, the model, and the manifest. Written whole or not at all.
+"""The release: synthetic rows as CSV and Parquet, the model, the report and the manifest. Written whole or not at all.
 
 Made from released statistics and public input only; the same log gives the same bytes.
 """
@@ -26,6 +26,8 @@ from common.submission import AnsweredStep
 from common.transcript import Transcript
 from curator.methods.parties import Publication
 from curator.office import Office
+from curator.report.page import write_report
+from curator.report.sections import Imprint
 from curator.store import Store
 
 VERSIONS = ("synod-dp", "numpy", "pyarrow", "phe", "gmpy2", "cryptography", "grpcio")
@@ -58,8 +60,11 @@ def _write_draft(
     write_csv(table, draft / "synthetic.csv")
     pa.parquet.write_table(table, draft / "synthetic.parquet")
     _write_json(draft / "model.json", {"method": study.method.name, "model": publication.model})
-    parties = accounts(office.store, study)
-    content = describe_release(study, transcript, parties, asked_queries(office.store, study), seed, draft)
+    queries = asked_queries(office.store, study)
+    imprint = Imprint(office.identity.fingerprint, transcript.digest(study).hex(), seed, version("synod-dp"))
+    report = write_report(study, publication, queries, imprint)
+    (draft / "report.html").write_text(report, encoding="utf-8", newline="\n")
+    content = describe_release(study, transcript, accounts(office.store, study), queries, seed, draft)
     (draft / MANIFEST_FILE).write_bytes(seal_manifest(content, office.identity))
     sync_files(draft)
 

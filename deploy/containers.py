@@ -1,7 +1,8 @@
 """The container backend: a curator and one party daemon per table, each in a container with volumes of its own.
 
 Every party has a network that only the curator shares and that leads nowhere else, so parties cannot reach each other.
-Nobody runs as root, root file systems are read-only, and everything made here carries one label, by which it is removed.
+Nobody runs as root, root file systems are read-only, and all that is made here carries one label, by which it is
+removed.
 """
 
 import socket

@@ -36,8 +36,9 @@ async def publish_dp_ccbn(study: Study, parties: Parties, *, rng: np.random.Gene
     if parameter_cells(study):
         check_size(study)
         network = await _grow_network(study, parties, rng=rng)
-    tables = await learn_tables(study, parties, "parameters", network, Evidence(study))
-    return await parties.compute(partial(publish_network, study, network, tables, rng=rng))
+    evidence = Evidence(study)
+    tables = await learn_tables(study, parties, "parameters", network, evidence)
+    return await parties.compute(partial(publish_network, study, network, tables, evidence, rng=rng))
 
 
 async def _grow_network(study: Study, parties: Parties, *, rng: np.random.Generator) -> Network:

@@ -47,7 +47,7 @@ async def publish_dp_subn(study: Study, parties: Parties, *, rng: np.random.Gene
         network = await initialize_network(study, parties, information, rng=rng)
         network = await update_network(study, parties, information, network, evidence)
     tables = await learn_tables(study, parties, "parameters", network, evidence)
-    return await parties.compute(partial(publish_network, study, network, tables, rng=rng))
+    return await parties.compute(partial(publish_network, study, network, tables, evidence, rng=rng))
 
 
 async def quantify_correlations(study: Study, parties: Parties, evidence: Evidence) -> Floats:

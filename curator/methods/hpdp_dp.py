@@ -38,4 +38,4 @@ async def publish_hpdp_dp(study: Study, parties: Parties, *, rng: np.random.Gene
     )
     model = parse_model(fitted, design)
     columns = await parties.synthesize("rows", model)
-    return Publication(columns, model.to_json())
+    return Publication(columns, model.to_json(), moments=moments)

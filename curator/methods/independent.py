@@ -22,7 +22,7 @@ from curator.methods.networks import (
     shortlist_without_data,
     without_parents,
 )
-from curator.methods.parties import Parties, Publication, Sets
+from curator.methods.parties import Parties, Publication, Released, Sets
 from curator.structure.networks import Network, Pair
 
 
@@ -32,6 +32,7 @@ async def publish_independent(study: Study, parties: Parties, *, rng: np.random.
     Guarantee: each party's two steps cost what the plan says; the rest is post-processing.
     """
     samples: list[list[Codes]] = []
+    released: list[Released] = []
     networks = []
     for entry, rows in zip(study.roster, share_rows(study), strict=True):
         network = await _choose_network(study, parties, entry, rng=rng)
@@ -40,9 +41,10 @@ async def publish_independent(study: Study, parties: Parties, *, rng: np.random.
         evidence.add_local(f"tables-{entry.name}", sets, await parties.local_marginals(f"tables-{entry.name}", sets))
         tables = await parties.compute(partial(fit_tables, study, network, evidence, sets))
         samples.append(await parties.compute(partial(draw_network, study, network, tables, rows, rng=rng)))
+        released += evidence.tables
         networks.append({"party": entry.name, "network": network_to_json(network)})
     columns: list[Codes] = [np.concatenate(parts) for parts in zip(*samples, strict=True)]
-    return Publication(columns, {"networks": networks})
+    return Publication(columns, {"networks": networks}, tables=released)
 
 
 async def _choose_network(study: Study, parties: Parties, entry: RosterEntry, *, rng: np.random.Generator) -> Network:

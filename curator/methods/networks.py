@@ -18,7 +18,7 @@ from common.plan import plan_study
 from common.queries import LocalMarginals, SumMarginals, local_scale, sum_terms
 from common.scores import Score
 from common.study import Study
-from curator.methods.parties import Parties, Publication, Sets
+from curator.methods.parties import Parties, Publication, Released, Sets
 from curator.structure.consistency import NoisyTable, reconcile
 from curator.structure.networks import Network, Pair
 from curator.structure.sampling import make_word, sample_network
@@ -27,17 +27,6 @@ from curator.structure.tables import marginalize, mutual_information, project_ta
 Floats = NDArray[np.float64]
 Features = tuple[int, ...]
 TABLE_UNIT = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Released:
-    """One released table: how many rows it counts, the variance of one cell's noise, and whose rows if one party's."""
-
-    features: Features
-    counts: Floats
-    rows: int
-    variance: float
-    party: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +154,7 @@ def fit_tables(study: Study, network: Network, evidence: Evidence, sets: Sets) -
 
 
 def publish_network(
-    study: Study, network: Network, tables: Sequence[Floats], *, rng: np.random.Generator
+    study: Study, network: Network, tables: Sequence[Floats], evidence: Evidence, *, rng: np.random.Generator
 ) -> Publication:
     """Draws the rows, and writes the model down."""
     assert study.rows is not None
@@ -176,7 +165,7 @@ def publish_network(
         "tables": [[int(value) for value in np.rint(table * TABLE_UNIT)] for table in tables],
         "table_unit": TABLE_UNIT,
     }
-    return Publication(columns, model)
+    return Publication(columns, model, tables=evidence.tables)
 
 
 def draw_network(

@@ -4,7 +4,7 @@ The curator's session answers them over the wire, an in-process session for test
 same for both; it imports no network, no clock and no asyncio.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -55,12 +55,27 @@ class Parties(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Released:
+    """One released table: how many rows it counts, the variance of one cell's noise, and whose rows if one party's."""
+
+    features: tuple[int, ...]
+    counts: NDArray[np.float64]
+    rows: int
+    variance: float
+    party: str = ""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Publication:
-    """What a recipe ends with: rows as codes in the schema's order, and the model that they come from."""
+    """What a recipe ends with: rows as codes in the schema's order, the model that they come from, and the noisy
+    numbers that the model was fitted to, for whoever wants to compare: pooled moments, or tables.
+    """
 
     columns: list[Codes]
     model: Json
+    moments: NDArray[np.int64] | None = None
+    tables: Sequence[Released] = ()
 
 
 Recipe = Callable[..., Awaitable[Publication]]

@@ -124,7 +124,7 @@ def demo(study: Path, out: Path, folder: Path | None) -> None:
             return
         run_study(load_study(study), tables, out, None, crew=process_crew)
     say(
-        f"Open {out}/synthetic.csv in a spreadsheet, or read {out}/manifest.json; `synod verify {out}` checks it again."
+        f"Open {out}/report.html in a browser and {out}/synthetic.csv in a spreadsheet; `synod verify {out}` checks it again."
     )
 
 

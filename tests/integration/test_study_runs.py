@@ -43,7 +43,13 @@ def test_a_study_ends_in_a_verified_release_and_each_charge_stands_once(site: Si
     out = tmp_path / "release"
     fetched = run_synod("study", "fetch", site.study.name, "--out", out, "--config", site.layout.operator_config)
     assert fetched.returncode == 0, fetched.stderr
-    assert sorted(read_release(out)) == ["manifest.json", "model.json", "synthetic.csv", "synthetic.parquet"]
+    assert sorted(read_release(out)) == [
+        "manifest.json",
+        "model.json",
+        "report.html",
+        "synthetic.csv",
+        "synthetic.parquet",
+    ]
     assert read_release(out) == read_release(site.release_folder())
     verdict = verify_release(out, None)
     assert set(verdict.signers) == {"curator", *NAMES}

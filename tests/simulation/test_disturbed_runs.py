@@ -147,7 +147,13 @@ def test_an_undisturbed_run_is_published_and_verified(site: Site) -> None:
     with run_world(site) as world:
         world.finish()
         assert_sound(world, world.release())
-        assert set(world.release()) == {"manifest.json", "model.json", "synthetic.csv", "synthetic.parquet"}
+        assert set(world.release()) == {
+            "manifest.json",
+            "model.json",
+            "report.html",
+            "synthetic.csv",
+            "synthetic.parquet",
+        }
         verify_release(world.curator.office.release_folder(site.study.digest()), None)
         assert list(dict.fromkeys(world.states)) == [State.ENROLLING, State.KEYED, State.RUNNING, State.PUBLISHED]
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from common.canonical import canonical_bytes
 from common.gaussian import GaussianModel
+from common.moments import sum_moments
 from common.queries import Query, SumMoments, Synthesize, moment_design, share_rows
 from common.study import Study
 from common.transcript import Transcript
@@ -30,7 +31,8 @@ class Play:
         columns = [
             np.concatenate(parts) for parts in zip(*(draw_columns(self.study, a.name) for a in actors), strict=True)
         ]
-        self.publication = Publication(columns, model.to_json())
+        moments = sum_moments(moment_design(self.study), columns)
+        self.publication = Publication(columns, model.to_json(), moments=moments)
         office = self.office()
         office.store.add_study(self.study, now=5)
         queries: dict[str, Query] = {"moments": SumMoments(), "rows": Synthesize(model, share_rows(self.study))}

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from common.noise import share_variance
 from common.plan import plan_study
 from common.queries import LocalMarginals, SumMarginals, local_scale, sum_terms
-from curator.methods.networks import Evidence, Released
+from curator.methods.networks import Evidence
+from curator.methods.parties import Released
 from curator.structure.tables import mutual_information
 from tests.unit.party.rehearsal import make_study
 

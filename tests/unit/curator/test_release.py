@@ -1,6 +1,7 @@
 """The release: types and domains come back, nulls and quotes survive, and it is there whole or not at all."""
 
 import csv
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from common.encoding import Codes, codings_of
 from common.errors import Code, SynodError
+from common.identity import fingerprint
 from common.manifest import verify_release
 from common.study import Study
 from curator import release
@@ -121,7 +123,7 @@ def scene(played: Play) -> Play:
 
 def test_a_release_verifies_and_holds_what_it_should(scene: Play) -> None:
     files = scene.write()
-    assert set(files) == {"synthetic.csv", "synthetic.parquet", "model.json", "manifest.json"}
+    assert set(files) == {"synthetic.csv", "synthetic.parquet", "model.json", "report.html", "manifest.json"}
     verify_release(scene.target, None)
     manifest = json.loads(files["manifest.json"])
     assert manifest["study_hash"] == scene.study.digest().hex()
@@ -137,6 +139,22 @@ def test_a_release_verifies_and_holds_what_it_should(scene: Play) -> None:
     assert [float(row[2]) if row[2] else "" for row in rows[1:]] == as_text[2]
 
 
+def test_the_report_belongs_to_the_release(scene: Play) -> None:
+    files = scene.write()
+    manifest, page = json.loads(files["manifest.json"]), files["report.html"].decode()
+    assert manifest["files"]["report.html"]["sha256"] == hashlib.sha256(files["report.html"]).hexdigest()
+    assert manifest["study_hash"] in page
+    assert manifest["transcript_hash"] in page
+    assert fingerprint(bytes.fromhex(manifest["curator"])) in page
+    assert f"Synod {manifest['versions']['synod-dp']}" in page
+    (scene.target / "report.html").write_text(page.replace("rehearsal", "another"))
+    with pytest.raises(SynodError, match=r"report\.html is not the one that was released"):
+        verify_release(scene.target, None)
+    (scene.target / "report.html").unlink()
+    with pytest.raises(SynodError, match=r"report\.html is missing"):
+        verify_release(scene.target, None)
+
+
 def test_the_same_log_gives_the_same_bytes(scene: Play) -> None:
     first = scene.write()
     shutil.rmtree(scene.target)
@@ -149,7 +167,9 @@ def test_a_release_is_never_written_over(scene: Play) -> None:
     assert scene.write() == {**first, "synthetic.csv": b"kept"}
 
 
-@pytest.mark.parametrize("stop", ["write_csv", "_write_json", "describe_release", "seal_manifest", "sync_files"])
+@pytest.mark.parametrize(
+    "stop", ["write_csv", "_write_json", "write_report", "describe_release", "seal_manifest", "sync_files"]
+)
 def test_a_crash_in_the_middle_leaves_no_release(scene: Play, monkeypatch: pytest.MonkeyPatch, stop: str) -> None:
     class Crash(BaseException):
         """What no code handles, like a kill."""

@@ -1,0 +1,97 @@
+"""The parts of the page that are read first: who published what, and how far off counts are."""
+
+from dataclasses import dataclass
+
+from common.methods import HpdpDp
+from common.study import RosterEntry, Study
+from curator.report.accuracy import CountError
+from curator.report.charts import fold_table
+from curator.report.margins import moment_deviation
+from curator.report.markup import Html, join, tag
+from curator.report.wording import METHODS, percent, rounded, whole
+
+
+@dataclass(frozen=True, slots=True)
+class Imprint:
+    """Who answers for the release: the curator's fingerprint, T, the seed and the version of Synod."""
+
+    curator: str
+    transcript_hash: str
+    seed: int
+    version: str
+
+
+def show_parties(study: Study, imprint: Imprint) -> Html:
+    """What was published, by whom."""
+    facts = {
+        "Study": tag("strong", study.name),
+        "Method": Html(METHODS[study.method.name]),
+        "Synthetic rows": Html(whole(study.rows or 0)),
+        "Real rows behind it": Html(whole(study.total_rows)),
+        "Study's hash": _key(study.digest().hex()),
+        "Transcript's hash": _key(imprint.transcript_hash),
+        "Curator's key": _key(imprint.curator),
+        "Seed of the draw": _key(str(imprint.seed)),
+    }
+    pairs = (element for name, fact in facts.items() for element in (tag("dt", name), tag("dd", fact)))
+    words = "The parties never showed each other, or the curator, a row. Their numbers of rows are public."
+    rows = [_party_row(entry) for entry in study.roster]
+    heads = ("party", "rows", "fingerprint of its key")
+    return join([tag("dl", *pairs, class_="facts"), tag("p", words), fold_table("The parties", heads, rows)])
+
+
+def _key(text: str) -> Html:
+    return tag("span", text, class_="key")
+
+
+def _party_row(entry: RosterEntry) -> Html:
+    name = tag("th", entry.name, scope="row")
+    return tag("tr", name, tag("td", whole(entry.rows)), tag("td", _key(entry.key)))
+
+
+def show_error(study: Study, error: CountError) -> Html:
+    """The error of a 2-way count, in plain words."""
+    if error.deviation is None:
+        return join([tag("p", _without_counts(study)), _left_out()])
+    size, total = error.deviation, study.total_rows
+    figure = tag("strong", f"± {rounded(size)} out of {whole(total)}", class_="figure")
+    moments = isinstance(study.method, HpdpDp)
+    what = "categories together" if moments else "features together, of which the model has a table,"
+    words = (
+        f"A count of two {what} is typically off by about {rounded(size)} rows out of {whole(total)} because "
+        f"of the noise, which is {percent(size / total)} of all rows. Most such counts are closer; about one in twenty "
+        f"is off by more than twice that. A count below {rounded(3 * size)} can be noise alone."
+    )
+    return join([tag("p", figure), tag("p", words), *_about_features(error), _left_out()])
+
+
+def _about_features(error: CountError) -> list[Html]:
+    """What else to know where columns are split, or not all of them were counted together."""
+    bits = (
+        "A feature is a column, or one bit of the code of a column with more than two values. A count of two "
+        "categories that have several bits is made up from several features, and can be further off."
+    )
+    pairs = (
+        f"Of {whole(error.pairs)} pairs of features of different columns, {whole(error.covered)} stand in one table of "
+        "the model. The others follow from the model alone, and this figure does not speak for them."
+    )
+    return [tag("p", bits)] * error.is_of_bits + [tag("p", pairs)] * (error.covered < error.pairs)
+
+
+def _without_counts(study: Study) -> str:
+    if isinstance(study.method, HpdpDp):
+        size = 2 * moment_deviation(study)
+        return (
+            "Fewer than two columns are categories, so no count of two follows from what was released. The mean of a "
+            f"number is typically off by about {percent(size)} of its range because of the noise."
+        )
+    return "No two columns stand in one table of the model: they are published as if they were independent."
+
+
+def _left_out() -> Html:
+    return tag(
+        "p",
+        tag("strong", "Not in this figure: "),
+        "what the model cannot express, which is often more than the noise; the chance in the draw of the synthetic "
+        "rows; and errors that were in the parties' tables before.",
+    )

@@ -1,0 +1,242 @@
+"""Reports of real releases in a real browser: what they show is what the release holds, on every screen."""
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from common.cost import Cost
+from common.identity import fingerprint
+from deploy.demo import write_tables
+from tests.browser.screen import CONTRAST, DEVICES, ROOT, Browser, Device, missing, open_browser
+from tests.browser.tables import NAMES, write_abilities, write_census
+from tests.integration.harness import run_synod
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(bool(missing()), reason=f"there is no {missing()} on this machine"),
+]
+LEAST_CONTRAST = 4.5
+NETWORKS = ("census",)
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release, as its files say it."""
+
+    name: str
+    folder: Path
+
+    @property
+    def page(self) -> Path:
+        return self.folder / "report.html"
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.folder / "manifest.json").read_text())
+        return found
+
+    @property
+    def model(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.folder / "model.json").read_text())["model"]
+        return found
+
+    def column(self, name: str) -> Counter[str]:
+        with (self.folder / "synthetic.csv").open(newline="", encoding="utf-8") as file:
+            return Counter(row[name] for row in csv.DictReader(file))
+
+
+def launch(name: str, folder: Path) -> Release:
+    """A study run by daemons of their own, over mutual TLS, to a verified release."""
+    if name == "hospitals":
+        study, tables = ROOT / "examples" / "hospitals" / "study.yaml", list(write_tables(folder / "data", 1).values())
+    else:
+        write = {"census": write_census, "abilities": write_abilities}[name]
+        study = write(folder / "data", 9_000)
+        tables = [study.with_name(f"{party}.csv") for party in NAMES]
+    data = [argument for table in tables for argument in ("--data", table)]
+    ending = run_synod("launch", study, *data, "--out", folder / "release", seconds=600)
+    assert ending.returncode == 0, ending.stderr
+    return Release(name, folder / "release")
+
+
+@pytest.fixture(scope="module", params=["hospitals", "census", "abilities"])
+def release(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Release:
+    return launch(request.param, tmp_path_factory.mktemp(request.param))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with open_browser() as browser:
+        yield browser
+
+
+@pytest.fixture(params=DEVICES, ids=str)
+def device(request: pytest.FixtureRequest) -> Device:
+    found: Device = request.param
+    return found
+
+
+def texts(browser: Browser, selector: str) -> list[str]:
+    """The words that elements show."""
+    script = (
+        "return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent.replace(/\\s+/g, ' ').trim())"
+    )
+    found: list[str] = browser.ask(script, selector)
+    return found
+
+
+def test_it_fits_the_screen_and_can_be_read(release: Release, browser: Browser, device: Device) -> None:
+    browser.show(release.page, device)
+    browser.shoot(f"{release.name}-{device}-first", whole=False)
+    browser.shoot(f"{release.name}-{device}", whole=True)
+    assert browser.complaints() == []
+    width, room = browser.ask("return [document.documentElement.scrollWidth, innerWidth]")
+    assert width <= room == device.width
+    browser.ask("document.querySelectorAll('details').forEach((fold) => fold.open = true)")
+    width, room = browser.ask("return [document.documentElement.scrollWidth, innerWidth]")
+    assert width <= room, "with all folds open"
+    ratio, words = browser.ask(CONTRAST)
+    assert ratio >= LEAST_CONTRAST, words
+    smallest = browser.ask(
+        "return Math.min(...[...document.querySelectorAll('p, li, td, th, dd, dt, summary, caption, span, small')]"
+        ".map((e) => parseFloat(getComputedStyle(e).fontSize)))"
+    )
+    assert smallest >= 12
+    paper = browser.ask("return getComputedStyle(document.documentElement).backgroundColor")
+    brightness = sum(int(part) for part in paper.removeprefix("rgb(").removesuffix(")").split(",")) / 3
+    assert (brightness > 128) == (device.scheme == "light")
+
+
+def test_the_first_screen_says_what_matters(release: Release, browser: Browser, device: Device) -> None:
+    browser.show(release.page, device)
+    study = release.manifest["study"]
+    assert texts(browser, "h1") == [study["name"]]
+    figures = texts(browser, ".tiles .figure")
+    assert figures[:3] == [f"{study['rows']:,}", "3", f"ε = {study['epsilon']}"]
+    assert figures[3].startswith("± ")
+    bottom = browser.ask("return document.querySelector('.tiles div:last-child').getBoundingClientRect().bottom")
+    assert bottom <= device.height, "rows, parties, budget and error are seen without scrolling"
+
+
+def test_who_and_what_are_the_manifests(release: Release, browser: Browser) -> None:
+    browser.show(release.page, DEVICES[0])
+    manifest = release.manifest
+    (words,) = texts(browser, "#parties")
+    for fact in (manifest["study_hash"], manifest["transcript_hash"], fingerprint(bytes.fromhex(manifest["curator"]))):
+        assert fact in words
+    rows = browser.ask(
+        "return [...document.querySelectorAll('#parties tbody tr')].map((r) => [...r.children].map((c) => c.innerText))"
+    )
+    assert rows == [[p["name"], f"{p['rows']:,}", p["key"]] for p in manifest["study"]["roster"]]
+    spent = browser.ask(
+        "return [...document.querySelectorAll('#budget .spent')].map((e) => {const r = e.closest('tr').children;"
+        "const w = [...e.children].reduce((s, c) => s + c.getBoundingClientRect().width, 0);"
+        "return [r[0].innerText, r[1].innerText, w / e.clientWidth]})"
+    )
+    for (party, account), (name, cost, filled) in zip(sorted(manifest["parties"].items()), sorted(spent), strict=True):
+        assert (name, cost) == (party, Cost.parse(account["spent"]).describe())
+        share = Cost.parse(account["spent"]).epsilon / Cost.of_decimal(manifest["study"]["epsilon"]).epsilon
+        assert filled == pytest.approx(float(share), abs=0.02)
+    labels = {law["label"] for law in manifest["noise"]}
+    assert labels <= set(texts(browser, "#budget tbody th"))
+
+
+def test_every_attribute_has_a_chart_of_its_rows(release: Release, browser: Browser) -> None:
+    browser.show(release.page, DEVICES[0])
+    schema = release.manifest["study"]["schema"]
+    drawn = browser.ask(
+        "return [...document.querySelectorAll('[data-attribute]')].map((card) => [card.dataset.attribute,"
+        "[...card.querySelectorAll('svg rect, svg path')].filter((s) => s.getBoundingClientRect().width > 0).length])"
+    )
+    assert [name for name, _ in drawn] == [attribute["name"] for attribute in schema]
+    assert all(shapes >= 2 for _, shapes in drawn)
+    for attribute in schema:
+        if attribute["type"] == "categorical" and len(attribute["categories"]) <= 14:
+            check_bars(release, browser, attribute)
+
+
+def check_bars(release: Release, browser: Browser, attribute: dict[str, Any]) -> None:
+    """The numbers are those of synthetic.csv, and so are the lengths of the bars as they are drawn."""
+    counts = release.column(attribute["name"])
+    rows = sum(counts.values())
+    table = browser.ask(
+        "const width = (e) => e.getBoundingClientRect().width;"
+        "const t = [...document.querySelectorAll('[data-attribute]')].find((c) => c.dataset.attribute === arguments[0])"
+        ".querySelector('table'); return [t.querySelector('thead th').innerText, [...t.tBodies[0].rows].map((r) => ["
+        "r.querySelector('.label').innerText, r.cells[1].innerText,"
+        "width(r.querySelector('.bar')) / width(r.querySelector('svg'))])]",
+        attribute["name"],
+    )
+    reach = float(table[0].removeprefix("a full bar is").replace("\u00a0", " ").removesuffix("%")) / 100
+    assert [label for label, _, _ in table[1]] == attribute["categories"]
+    for label, number, length in table[1]:
+        assert number.replace("\u00a0", " ") == f"{100 * counts[label] / rows:.1f} %"
+        assert length * reach == pytest.approx(counts[label] / rows, abs=0.005)
+
+
+def test_the_model_is_drawn_as_it_is(release: Release, browser: Browser) -> None:
+    browser.show(release.page, DEVICES[0])
+    if release.name not in NETWORKS:
+        check_components(release, browser)
+        return
+    expected = {(parent, child) for child, parents in release.model["network"] for parent in parents}
+    assert len(release.model["network"]) == 52
+    arrows = browser.ask(
+        "return [...document.querySelectorAll('[data-edge]')].map((g) => {const p = g.querySelector('path');"
+        "const n = p.getTotalLength(), a = p.getPointAtLength(0), b = p.getPointAtLength(n);"
+        "return [g.dataset.edge, a.x, a.y, b.x, b.y]})"
+    )
+    nodes = dict(
+        browser.ask(
+            "return [...document.querySelectorAll('[data-feature]')].map((g) => {const c = g.querySelector('circle');"
+            "return [Number(g.dataset.feature), [c.cx.baseVal.value, c.cy.baseVal.value]]})"
+        )
+    )
+    assert expected
+    assert sorted(edge for edge, *_ in arrows) == sorted(f"{parent}-{child}" for parent, child in expected)
+    assert sorted(nodes) == list(range(52))
+    for edge, *ends in arrows:
+        parent, child = (nodes[int(i)] for i in edge.split("-"))
+        assert abs(ends[0] - parent[0]) < 12
+        assert ends[1] == pytest.approx(parent[1], abs=0.2)
+        assert abs(ends[2] - child[0]) < 12
+        assert ends[3] == pytest.approx(child[1], abs=0.2)
+
+
+def check_components(release: Release, browser: Browser) -> None:
+    loadings = release.model["loadings"]
+    (words,) = texts(browser, "#model > p")
+    assert f"The {len(loadings)} columns" in words
+    assert f"along {len(loadings[0])} direction" in words
+    assert browser.ask("return document.querySelectorAll('#model .histogram .bar').length") == len(loadings)
+    kept = browser.ask("return document.querySelectorAll('#model .histogram .bar:not(.faint)').length")
+    assert kept == len(loadings[0])
+    variances = [sum(row[j] ** 2 for row in loadings) + release.model["noise"] ** 2 for j in range(kept)]
+    total = sum(variances) + (len(loadings) - kept) * release.model["noise"] ** 2
+    shown = texts(browser, "#model table.chart tbody td:nth-child(2)")
+    assert shown[0] == f"{100 * variances[0] / total:.1f} %"
+
+
+def test_the_browser_would_have_complained(browser: Browser, release: Release, tmp_path: Path) -> None:
+    """A script and a picture from elsewhere, put into the same page, are stopped by its policy, and reported."""
+    text = release.page.read_text(encoding="utf-8")
+    spoiled = text.replace(
+        "</main>", "<script>document.title = 'run'</script><img src='https://x.invalid/x.png'></main>"
+    )
+    (tmp_path / "spoiled.html").write_text(spoiled, encoding="utf-8")
+    browser.show(tmp_path / "spoiled.html", DEVICES[0])
+    complaints = browser.complaints()
+    assert any("script" in complaint for complaint in complaints)
+    assert any("x.invalid" in complaint for complaint in complaints)
+    assert browser.driver.title != "run"
+    browser.ask(
+        "document.querySelector('.lead').style.color = '#999'; document.querySelector('.lead').style.width = '3000px'"
+    )
+    assert browser.ask(CONTRAST)[0] < LEAST_CONTRAST

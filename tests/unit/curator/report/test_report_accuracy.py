@@ -1,0 +1,97 @@
+"""The expected error of a 2-way count: the noise that such counts really have."""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from common.moments import unfold
+from common.noise import sample_shares
+from common.plan import plan_study
+from common.queries import SumMoments, moment_design, sum_terms
+from curator.methods.networks import Evidence
+from curator.report.accuracy import expected_error
+from curator.report.graph import read_networks
+from tests.unit.curator.report.press import print_study, section, text_of
+from tests.unit.party.rehearsal import make_study, seeded
+
+DRAWS = 600
+
+
+def categories(*sizes: int) -> list[dict[str, Any]]:
+    return [
+        {"name": f"x{i}", "type": "categorical", "categories": [f"c{c}" for c in range(size)]}
+        for i, size in enumerate(sizes)
+    ]
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 2), (3, 4, 3), (2, 3, 2, 4)])
+def test_moments_have_the_error_that_is_stated(sizes: tuple[int, ...]) -> None:
+    """Noise alone, drawn as parties draw it, turned into counts of two categories."""
+    study = make_study(schema=categories(*sizes), method={"name": "hpdp-dp", "link": "linear"})
+    design, terms = moment_design(study), sum_terms(SumMoments(), plan_study(study).step("moments"), study)
+    count = DRAWS * 3 * terms.length
+    noise = sample_shares(count, shape=terms.shape, scale=terms.scale, coins=seeded(3))
+    squares: dict[tuple[int, int], list[float]] = {}
+    indicator = indicators(design)
+    for moments in noise.reshape(DRAWS, 3, -1).sum(axis=1):
+        gram = unfold(design, moments, 1)
+        gram[0, 0] = 0.0
+        for place, column in enumerate(design.signed, 1):
+            assert column.role == "binary"
+            gram[place, place] = 0.0
+        for a, b in combinations(sorted(indicator), 2):
+            squares.setdefault((a, b), []).append(float(indicator[a] @ gram @ indicator[b]) ** 2)
+    measured = np.sqrt(np.mean([np.mean(values) for values in squares.values()]))
+    stated = expected_error(study, print_study(study).publication)
+    assert stated.deviation == pytest.approx(measured, rel=0.1)
+    assert (stated.pairs, stated.covered) == (len(squares), len(squares))
+
+
+def indicators(design: Any) -> dict[int, Any]:
+    """For each attribute, the combination of the design's columns that is 1 for its code 1 and 0 for others."""
+    found = {}
+    for place, column in enumerate(design.signed, 1):
+        vector = np.zeros(design.width)
+        vector[0], vector[place] = 1.0, 1.0
+        found[column.attribute] = vector
+    for block, span in design.block_slices():
+        vector = np.zeros(design.width)
+        vector[span.start + 1] = 1.0
+        found[block.attribute] = vector
+    return found
+
+
+def test_numbers_have_no_counts_of_two() -> None:
+    study = make_study(schema=[{"name": "a", "type": "integer", "min": 0, "max": 9}, *categories(3)])
+    printed = print_study(study)
+    assert expected_error(study, printed.publication).deviation is None
+    assert "The mean of a number is typically off by about" in text_of(section(printed.tree, "error"))
+
+
+@pytest.mark.parametrize("name", ["dp-subn", "dp-ccbn", "independent"])
+def test_tables_have_the_error_of_the_pairs_that_the_network_holds(name: str) -> None:
+    study = make_study(schema=categories(2, 3, 2, 4), rows=(4000, 5000, 6000), epsilon="5", method={"name": name})
+    publication = print_study(study).publication
+    stated = expected_error(study, publication)
+    owner = (0, 1, 1, 2, 3, 3)
+    pairs = {
+        (min(x, y), max(x, y))
+        for network in read_networks(publication).values()
+        for pair in network.pairs
+        for x in pair.family
+        for y in pair.family
+        if owner[x] != owner[y]
+    }
+    tables = [Evidence(study, list(publication.tables)).pooled(pair) for pair in sorted(pairs)]
+    assert stated.deviation == pytest.approx(np.sqrt(np.mean([table.variance for table in tables if table])))
+    assert (stated.pairs, stated.covered) == (13, len(pairs))
+    assert stated.is_of_bits
+
+
+def test_a_network_without_arrows_says_so() -> None:
+    printed = print_study(make_study(schema=categories(2, 2, 3), epsilon="0.001", method={"name": "dp-subn"}))
+    assert expected_error(printed.study, printed.publication).deviation is None
+    assert "published as if they were independent" in text_of(section(printed.tree, "error"))
+    assert "drawn independently of each other" in text_of(section(printed.tree, "model"))
