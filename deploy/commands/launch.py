@@ -123,9 +123,8 @@ def demo(study: Path, out: Path, folder: Path | None) -> None:
             _prepare_parcels(load_study(study), tables, Path(temporary), folder)
             return
         run_study(load_study(study), tables, out, None, crew=process_crew)
-    say(
-        f"Open {out}/report.html in a browser and {out}/synthetic.csv in a spreadsheet; `synod verify {out}` checks it again."
-    )
+    say(f"Open {out}/report.html in a browser, and {out}/synthetic.csv in a spreadsheet.")
+    say(f"`synod verify {out}` checks it again.")
 
 
 def _prepare_parcels(study: Study, tables: list[Path], temporary: Path, folder: Path) -> None:
