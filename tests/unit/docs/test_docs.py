@@ -121,7 +121,7 @@ def test_every_command_in_the_prose_exists(page: Path) -> None:
         ("docker-compose run --rm party party init", "party init"),
         ("docker-compose run --rm -T operator study status > here.txt", "study status"),
         (
-            "kubectl exec -i -n synod-party synod-party-0 -- synod party approve /dev/stdin < s",
+            "kubectl exec -i -n synod-party synod-0 -- synod party approve /dev/stdin < s",
             "party approve /dev/stdin",
         ),
         ("docker run --rm -w /here synod:0.1.0 certs init authority", None),
