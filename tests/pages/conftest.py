@@ -1,0 +1,35 @@
+"""A clone to follow the pages in, and a check that a test runs all that it has taken."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.pages.book import ROOT, Blocks
+from tests.pages.shell import BIN
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A copy of all files that git tracks, with this installation as its `.venv`."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("this is no git checkout, so it cannot be told what a clone would hold")
+    clone = tmp_path / "clone"
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).exists():
+            (clone / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, clone / name)
+    (clone / ".venv").mkdir()
+    (clone / ".venv" / "bin").symlink_to(BIN)
+    (clone / ".venv" / ".installed").touch()
+    return clone
+
+
+@pytest.fixture(autouse=True)
+def _all_blocks_are_run(request: pytest.FixtureRequest) -> Iterator[None]:
+    yield
+    taken = request.node.callspec.params.values() if hasattr(request.node, "callspec") else ()
+    assert [blocks.left for blocks in taken if isinstance(blocks, Blocks) and blocks.left] == []
