@@ -1,6 +1,7 @@
 """A clone to follow the pages in, and a check that a test runs all that it has taken."""
 
 import shutil
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,14 @@ def clone(tmp_path: Path) -> Path:
     (clone / ".venv" / "bin").symlink_to(BIN)
     (clone / ".venv" / ".installed").touch()
     return clone
+
+
+@pytest.fixture
+def port() -> int:
+    """A port that nobody had a moment ago, for where a page says 7443."""
+    with socket.socket() as taken:
+        taken.bind(("", 0))
+        return int(taken.getsockname()[1])
 
 
 @pytest.fixture(autouse=True)

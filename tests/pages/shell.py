@@ -5,9 +5,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 
 from deploy.processes import Started
 
@@ -15,10 +16,11 @@ BIN = Path(sys.executable).parent
 POLL_SECONDS = 0.2
 GRACE_SECONDS = 40.0
 TOLD = 4000
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @contextmanager
-def started(script: str, folder: Path, **environment: str) -> Iterator[Started]:
+def started(script: str, folder: Path, environment: Mapping[str, str] = NOTHING) -> Iterator[Started]:
     """Bash at work on a script, in a process group of its own that is ended at the end; stops at the first failure."""
     log = folder.parent / f"{folder.name}-{time.monotonic_ns()}.told"
     with log.open("wb") as told:
@@ -65,9 +67,9 @@ def _is_alive(group: int) -> bool:
     )
 
 
-def run(script: str, folder: Path, *, seconds: float = 120.0, **environment: str) -> str:
+def run(script: str, folder: Path, environment: Mapping[str, str] = NOTHING, *, seconds: float = 120.0) -> str:
     """Runs a script to its end, which must be a good one, and returns what it said."""
-    with started(script, folder, **environment) as bash:
+    with started(script, folder, environment) as bash:
         try:
             code = bash.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -78,11 +80,16 @@ def run(script: str, folder: Path, *, seconds: float = 120.0, **environment: str
 
 
 def run_until(
-    script: str, folder: Path, done: Callable[[str], bool], *, seconds: float = 120.0, **environment: str
+    script: str,
+    folder: Path,
+    done: Callable[[str], bool],
+    environment: Mapping[str, str] = NOTHING,
+    *,
+    seconds: float = 120.0,
 ) -> str:
     """Runs a script whose last command goes on until it is interrupted: as soon as what it said is what was awaited."""
     end = time.monotonic() + seconds
-    with started(script, folder, **environment) as bash:
+    with started(script, folder, environment) as bash:
         while not done(told := bash.log.read_text(errors="replace")):
             assert bash.process.poll() is None, f"{script}\nended by itself:\n{told[-TOLD:]}"
             assert time.monotonic() < end, f"{script}\nwaited in vain:\n{told[-TOLD:]}"

@@ -80,9 +80,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
 # The curator's operator
 
 
-@runs(
-    "docs/curator-operator.md", "Set up (1)", "Set up (2)", "Set up (3)", "Write a study", "Run it (1)", "Run it (2)"
-)
+@runs("docs/curator-operator.md", "Set up (1)", "Set up (2)", "Set up (3)", "Write a study", "Run it (1)", "Run it (2)")
 def test_the_curators_operator_brings_a_study_to_its_release(blocks: Blocks, site: Site, tmp_path: Path) -> None:
     (tmp_path / "trusted").mkdir()
     run(blocks.script("Set up (1)"), tmp_path / "trusted")

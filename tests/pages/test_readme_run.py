@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,12 +25,6 @@ schema:
 """
 
 
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
-
-
 @pytest.mark.slow
 @runs(
     "README.md",
@@ -44,9 +37,9 @@ def free_port() -> int:
     "7. The run",
     "8. Afterwards",
 )
-def test_three_organizations_by_hand(blocks: Blocks, clone: Path) -> None:
+def test_three_organizations_by_hand(blocks: Blocks, clone: Path, port: int) -> None:
     walk = "".join(blocks.scripts())
-    told = run(walk.replace("127.0.0.1:7443", f"127.0.0.1:{free_port()}"), clone, seconds=300)
+    told = run(walk.replace("127.0.0.1:7443", f"127.0.0.1:{port}"), clone, seconds=300)
     assert "north-stays: spent 1, held 0, of epsilon 2 in all" in told
     trusted = (clone / "walk" / "trusted.txt").read_text().split()
     assert len(trusted) == 4
@@ -68,7 +61,7 @@ def test_two_commands(blocks: Blocks, clone: Path) -> None:
 def test_installing_without_make(blocks: Blocks, clone: Path) -> None:
     told = run(blocks.script("Installing without make"), clone, seconds=600)
     assert "Usage: synod" in told
-    assert "curator" in run("cd / && $HERE/venv/bin/synod certs --help", clone, HERE=str(clone))
+    assert "curator" in run("cd / && $HERE/venv/bin/synod certs --help", clone, {"HERE": str(clone)})
 
 
 @pytest.fixture
@@ -87,7 +80,7 @@ def composed(image: None, clone: Path, tmp_path: Path) -> Iterator[dict[str, str
     try:
         yield environment
     finally:
-        run("docker-compose down --volumes", clone, **environment)
+        run("docker-compose down --volumes", clone, environment)
 
 
 @pytest.mark.docker
@@ -95,15 +88,15 @@ def composed(image: None, clone: Path, tmp_path: Path) -> Iterator[dict[str, str
 def test_in_containers(blocks: Blocks, clone: Path, composed: dict[str, str]) -> None:
     before, up, after = blocks.script("In containers (1)").partition("\ndocker-compose up ")
     assert up
-    run(before, clone, seconds=600, **composed)
+    run(before, clone, composed, seconds=600)
     verify_release(clone / "demo-docker-release" / "synod-demo-release", None)
 
     up, _, after = (up + after).strip().partition("\n")
     manifest = Path(composed["SYNOD_RELEASES"], "synod-demo-release", "manifest.json")
-    run_until(up, clone, lambda told: manifest.exists() and "exited with code 0" in told, seconds=300, **composed)
+    run_until(up, clone, lambda told: manifest.exists() and "exited with code 0" in told, composed, seconds=300)
     verify_release(manifest.parent, None)
 
-    assert '"event"' in run(after, clone, **composed)
+    assert '"event"' in run(after, clone, composed)
     assert composed["COMPOSE_PROJECT_NAME"] not in run("docker ps -a; docker volume ls; docker network ls", clone)
 
 
