@@ -14,7 +14,7 @@ from deploy.processes import Started
 
 BIN = Path(sys.executable).parent
 POLL_SECONDS = 0.2
-GRACE_SECONDS = 40.0
+PATIENCE = {signal.SIGINT: 40.0, signal.SIGTERM: 5.0, signal.SIGKILL: 5.0}
 TOLD = 4000
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -41,7 +41,7 @@ def started(script: str, folder: Path, environment: Mapping[str, str] = NOTHING)
 
 def end_group(process: "subprocess.Popen[bytes]") -> None:
     """Ends all processes of a group as Ctrl-C and a lost patience would."""
-    for number, seconds in ((signal.SIGINT, GRACE_SECONDS), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0)):
+    for number, seconds in PATIENCE.items():
         with suppress(ProcessLookupError):
             os.killpg(process.pid, number)
         if _is_gone(process, seconds):
