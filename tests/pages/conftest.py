@@ -3,7 +3,7 @@
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -37,8 +37,9 @@ def port() -> int:
         return int(taken.getsockname()[1])
 
 
-@pytest.fixture(autouse=True)
-def _all_blocks_are_run(request: pytest.FixtureRequest) -> Iterator[None]:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Function) -> Generator[None, None, None]:
+    """A test that has come to a good end must have run every block that it took."""
     yield
-    taken = request.node.callspec.params.values() if hasattr(request.node, "callspec") else ()
+    taken = item.callspec.params.values() if hasattr(item, "callspec") else ()
     assert [blocks.left for blocks in taken if isinstance(blocks, Blocks) and blocks.left] == []
