@@ -1,7 +1,5 @@
-"""Where there is a Docker engine: the image, built from this tree. Elsewhere these tests skip and say why."""
+"""Fleets for tests: prepared anew for each test, and removed after it, however it ends."""
 
-import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,26 +8,6 @@ from typing import Any
 import pytest
 
 from tests.docker.fleet import Fleet, open_fleet
-
-ROOT = Path(__file__).resolve().parents[2]
-BUILD_SECONDS = 1200
-
-
-@pytest.fixture(scope="session")
-def engine() -> None:
-    """Skips without a Docker engine."""
-    if shutil.which("docker") is None:
-        pytest.skip("there is no `docker` command here")
-    if subprocess.run(["docker", "version"], capture_output=True, timeout=60, check=False).returncode:
-        pytest.skip("the Docker engine cannot be reached")
-
-
-@pytest.fixture(scope="session")
-def image(engine: None) -> None:
-    """Builds the image as `make image` does; the engine's cache makes the second time quick."""
-    subprocess.run([ROOT / "deploy" / "base-image"], check=True, timeout=BUILD_SECONDS)
-    built = subprocess.run(["make", "image"], cwd=ROOT, capture_output=True, timeout=BUILD_SECONDS, check=False)
-    assert built.returncode == 0, built.stderr.decode()[-4000:]
 
 
 @pytest.fixture

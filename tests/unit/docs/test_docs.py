@@ -22,12 +22,8 @@ from common.yamltext import load_yaml
 from deploy.cli import main
 from deploy.site import plan_layout
 from deploy.terminal import show_table
+from tests.pages.book import FENCE, INSTALLATION, PAGES, ROOT, SHELL, page_ids
 
-ROOT = Path(__file__).resolve().parents[3]
-INSTALLATION = ROOT / "deploy"
-PAGES = sorted(
-    [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md"), *INSTALLATION.rglob("README.md")]
-)
 Settings = PartySettings | CuratorSettings | OperatorSettings
 SETTINGS: dict[str, type[Settings]] = {
     "party.yaml": PartySettings,
@@ -40,17 +36,12 @@ SAMPLES = {
     "operator.yaml": INSTALLATION / "curator" / "operator.yaml",
 }
 
-FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 HEREDOC = re.compile(r"^cat > (\S+) <<EOF\n(.*?)^EOF$", re.MULTILINE | re.DOTALL)
 PROGRAM = r"(?:\.?venv/bin/|/opt/synod/bin/)?synod(?![\w:.-])"
 CONTAINER = r"docker-compose run --rm(?: -T)? (?:party|curator|operator)(?= )"
 COMMAND = re.compile(rf"(?<![\w./-])(?:{PROGRAM}|{CONTAINER})((?: [^|;&)`\n]*)?)")
 REDIRECTION = re.compile(r"(?:[0-9]?>>?|<)\s*\S+")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-
-
-def page_ids(path: Path) -> str:
-    return path.relative_to(ROOT).as_posix()
 
 
 def blocks(page: Path, *languages: str) -> list[str]:
@@ -94,7 +85,7 @@ def resolve(arguments: list[str], *, is_mention: bool) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=page_ids)
 def test_every_command_in_a_shell_block_parses(page: Path) -> None:
-    for block in blocks(page, "sh", "bash", "console"):
+    for block in blocks(page, *SHELL):
         for arguments in commands_in(block):
             try:
                 resolve(arguments, is_mention=False)

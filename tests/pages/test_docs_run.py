@@ -1,0 +1,220 @@
+"""The blocks of the pages in docs/, run where its reader sits: beside real daemons and files."""
+
+import json
+import random
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+import yaml
+from synod.v1 import study_pb2 as pb
+
+from common.identity import Identity
+from common.manifest import verify_release
+from common.study import Study, parse_study
+from deploy.processes import await_curator
+from tests.integration.harness import Site, make_site, run_synod
+from tests.pages.book import Blocks, runs
+from tests.pages.shell import run, run_until, started
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+TABLES = {"north.csv": 211, "harbour.csv": 157, "valley.parquet": 131}
+STUDY: dict[str, Any] = {
+    "name": "care-survey",
+    "method": {"name": "hpdp-dp"},
+    "epsilon": "0.8",
+    "key_bits": 2048,
+    "schema": [
+        {"name": "sex", "type": "categorical", "categories": ["F", "M"]},
+        {"name": "age", "type": "integer", "min": 0, "max": 99, "bins": 10},
+        {"name": "diabetes", "type": "categorical", "categories": ["no", "yes"]},
+        {"name": "ward", "type": "categorical", "categories": ["acute", "icu", "rehab"]},
+    ],
+}
+
+
+def draw_table(count: int) -> pyarrow.Table:
+    rng = random.Random(count)
+    ages = [rng.randrange(100) for _ in range(count)]
+    columns = {
+        "sex": [rng.choice("FM") for _ in ages],
+        "age": ages,
+        "diabetes": ["yes" if rng.random() < age / 120 else "no" for age in ages],
+        "ward": [rng.choice(["acute", "icu", "rehab"]) for _ in ages],
+    }
+    return pyarrow.table(columns)
+
+
+def write_tables(folder: Path) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, count in TABLES.items():
+        write = pyarrow.csv.write_csv if name.endswith(".csv") else pyarrow.parquet.write_table
+        write(draw_table(count), folder / name)
+    return [folder / name for name in TABLES]
+
+
+def write_study(folder: Path, content: dict[str, Any]) -> Path:
+    path = folder / "study.yaml"
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    return path
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    """A site with the pages' study: the curator's operator sits in its folder, a party's in the party's."""
+    site = make_site(tmp_path, parse_study(STUDY, "the pages' study"), write_tables(tmp_path / "tables"))
+    try:
+        yield site
+    finally:
+        site.stop_all()
+
+
+# The curator's operator
+
+
+@runs("docs/curator-operator.md", "Set up (1)", "Set up (2)", "Set up (3)", "Write a study", "Run it (1)", "Run it (2)")
+def test_the_curators_operator_brings_a_study_to_its_release(blocks: Blocks, site: Site, tmp_path: Path) -> None:
+    (tmp_path / "trusted").mkdir()
+    run(blocks.script("Set up (1)"), tmp_path / "trusted")
+    assert {"ca.key", "curator.pem", "operator.key", "north.pem"} <= names_in(tmp_path / "trusted" / "authority")
+
+    here = site.layout.folder
+    fingerprint = run(blocks.script("Set up (2)"), here).strip()
+    assert {site.settings(name).curator for name in ("north", "harbour", "valley")} == {fingerprint}
+    with started(blocks.script("Set up (3)"), here) as curator:
+        await_curator(site.layout, curator)
+        assert f"Hash: {site.study.digest().hex()}" in run(blocks.script("Write a study"), here)
+        assert '"state": "enrolling"' in run(blocks.script("Run it (1)"), here)
+        site.start_parties()
+        site.await_state(pb.STUDY_STATE_PUBLISHED)
+        run(blocks.script("Run it (2)"), here)
+        assert json.loads((here / "release" / "manifest.json").read_bytes())["study"]["name"] == "care-survey"
+
+
+@runs("docs/curator-operator.md", "Run it (3)")
+def test_the_curators_operator_ends_a_study(blocks: Blocks, site: Site) -> None:
+    site.start_curator()
+    site.submit()
+    run(blocks.script("Run it (3)"), site.layout.folder)
+    assert site.status().state == pb.STUDY_STATE_ABORTED
+
+
+@runs("docs/curator-operator.md", "One operator for all")
+def test_one_operator_for_all(blocks: Blocks, tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    write_tables(here)
+    write_study(here, STUDY)
+    run(blocks.script("One operator for all"), here, seconds=300)
+    verify_release(here / "release", None)
+    assert (here / "launch-state" / "operator.yaml").exists()
+
+
+def names_in(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+# A party's operator
+
+
+@runs(
+    "docs/party-operator.md",
+    "Set up (1)",
+    "Set up (2)",
+    "Set up (3)",
+    "Approve a study",
+    "Run the daemon",
+    "See what was spent",
+    "Take an approval back",
+)
+def test_a_partys_operator_from_the_first_day_to_a_revocation(blocks: Blocks, site: Site) -> None:
+    site.start_curator()
+    here = site.config("north").parent
+    site.change(site.config("north"), approve="ask")
+    shutil.rmtree(here / "state")
+
+    assert "north is ready." in run(blocks.script("Set up (1)"), here)
+    fingerprint = run(blocks.script("Set up (2)"), here).strip()
+    assert "FAIL" not in run(blocks.script("Set up (3)"), here)
+
+    study = with_key(site, "north", fingerprint)
+    site.submit(study)
+    write_study(here, study.to_json())
+    approved = run(blocks.script("Approve a study"), here)
+    assert "Nothing was reserved." in approved
+    assert "Approved: epsilon 0.8 is reserved for care-survey." in approved
+    run_until(blocks.script("Run the daemon"), here, lambda told: '"enrolled"' in told)
+
+    assert "spent 0, held 0.8" in run(blocks.script("See what was spent"), here)
+    assert json.loads((here / "ledger.json").read_text())["signature"]
+    assert "Revoked care-survey; spent on it: epsilon 0." in run(blocks.script("Take an approval back"), here)
+    assert site.account("north").approvals[study.digest().hex()].state == "revoked"
+
+
+def with_key(site: Site, party: str, fingerprint: str) -> Study:
+    """The site's study, with a party's new key in its roster."""
+    roster = [
+        {"name": entry.name, "key": fingerprint if entry.name == party else entry.key, "rows": entry.rows}
+        for entry in site.study.roster
+    ]
+    return site.another_study(site.study.name, roster=roster)
+
+
+# An analyst
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What an analyst may have: a release, fingerprints by phone, the study, and for a comparison real tables."""
+    desk = tmp_path_factory.mktemp("analyst") / "desk"
+    tables = write_tables(desk / "tables")
+    shutil.copy(desk / "tables" / "north.csv", desk / "patients.csv")
+    study = write_study(desk, STUDY)
+    data = [part for table in tables for part in ("--data", table)]
+    ran = run_synod("launch", study, *data, "--out", desk / "release", "--state", desk.parent / "state")
+    assert ran.returncode == 0, ran.stderr
+    identities = sorted((desk.parent / "state").rglob("identity.pem"))
+    (desk / "trusted.txt").write_text("".join(f"{Identity.load(path).fingerprint}\n" for path in identities))
+    return desk
+
+
+@runs("docs/analyst.md", "Check it first")
+def test_an_analyst_checks_a_release(blocks: Blocks, desk: Path) -> None:
+    told = run(blocks.script("Check it first"), desk)
+    assert "NOT proven: who signed it" in told
+    assert "and every signer is one that you trust." in told
+
+
+@runs("docs/analyst.md", "What is in it")
+def test_an_analyst_reads_a_release(blocks: Blocks, desk: Path) -> None:
+    pytest.importorskip("pandas")
+    told = run_python(f"{blocks.script('What is in it')}\nprint(table.shape)", desk)
+    assert told == f"({sum(TABLES.values())}, 4)\n"
+
+
+@runs("docs/evaluation.md", "How near a synthetic table comes to the real one")
+def test_an_analyst_compares_a_release(blocks: Blocks, desk: Path) -> None:
+    script = blocks.script("How near a synthetic table comes to the real one")
+    told = run(script, desk, seconds=300)
+    assert '"tvd2"' in told
+    assert "ward" in told
+    assert (desk / "evaluation.png").read_bytes().startswith(b"\x89PNG")
+
+
+@runs("docs/demo-table.md", "The demo's table")
+def test_the_demos_tables_are_written(blocks: Blocks, tmp_path: Path) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    run_python(blocks.script("The demo's table"), here)
+    assert names_in(here / "hospitals") == set(TABLES)
+
+
+def run_python(script: str, folder: Path) -> str:
+    (folder / "block.py").write_text(script)
+    return run(f"{sys.executable} block.py", folder)
