@@ -119,7 +119,8 @@ def _figures(evaluation: Evaluation) -> list[list[str]]:
             is_sample = len(distances.sets) < distances.all_sets
             amount = f"{len(distances.sets):,} of {distances.all_sets:,}" if is_sample else f"{distances.all_sets:,}"
             variation, hellinger = average(distances)
-            lines.append([f"total variation, {order}-way", f"{variation:.4f}", f"{amount} marginals of {what}"])
+            marginals = "marginal" if amount == "1" else "marginals"
+            lines.append([f"total variation, {order}-way", f"{variation:.4f}", f"{amount} {marginals} of {what}"])
             lines.append([f"Hellinger, {order}-way", f"{hellinger:.4f}", ""])
     if evaluation.queries:
         asked = evaluation.queries

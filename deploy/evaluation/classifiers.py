@@ -56,7 +56,10 @@ def parse_target(text: str, study: Study, names: Sequence[str]) -> Target:
         return Target(text, names.index(text))
     attributes = [a for a in study.attributes if a.name in names and text.startswith(f"{a.name}=")]
     if not attributes:
-        raise invalid(f"{text!r} names no attribute that could be predicted.", "Use a name of the study's schema.")
+        raise invalid(
+            f"{text!r} names no attribute that could be predicted.",
+            "Use a name of the study's schema that has two values or more.",
+        )
     attribute = max(attributes, key=lambda a: len(a.name))
     name, values = attribute.name, text[len(attribute.name) + 1 :]
     if not isinstance(attribute, CategoricalAttribute):

@@ -32,7 +32,7 @@ def require_plot(path: Path) -> None:
         raise invalid(
             "--plot needs matplotlib, which is not installed.", "Install Synod's extra `evaluate`, or matplotlib."
         ) from None
-    if path.suffix != ".png":
+    if path.suffix != ".png" or path.is_dir():
         raise invalid(f"{path} is not the name of a .png file.", "Figures are drawn as PNG.")
     if not path.absolute().parent.is_dir():
         raise invalid(f"there is no folder {path.parent} for the figure.", "Make it first.")
