@@ -20,10 +20,15 @@ RESULTS = ROOT / "bench" / "results"
 
 def read_commit() -> str:
     """The commit of the code that measures, with a mark where the code is not what was committed."""
-    git = ["git", "-C", str(ROOT)]
-    commit = subprocess.run([*git, "rev-parse", "--short=10", "HEAD"], capture_output=True, text=True, check=False)
-    changed = subprocess.run([*git, "status", "--porcelain", "--", "*.py"], capture_output=True, text=True, check=False)
-    return (commit.stdout.strip() or "unknown") + ("+changes" if changed.stdout.strip() else "")
+    commit, changes = ask_git("rev-parse", "--short=10", "HEAD"), ask_git("status", "--porcelain", "--", "*.py")
+    return (commit or "unknown") + ("+changes" if changes else "")
+
+
+def ask_git(*arguments: str) -> str:
+    """What git says about this folder; nothing where there is no git."""
+    git = ("git", "-C", str(ROOT), *arguments)
+    ran = subprocess.run(git, capture_output=True, text=True, check=False)  # noqa: S603  (our own arguments)
+    return ran.stdout.strip()
 
 
 @click.command()

@@ -8,7 +8,7 @@ import numpy as np
 
 from bench.reproduction.messages import CountedParties, forecast_candidates
 from bench.reproduction.noisyviews import measure_cover, measure_views
-from bench.reproduction.points import METHODS, PRINTED, PRINTED_CONTRIBUTIONS, Point
+from bench.reproduction.points import METHODS, PAPER_HPDP, PAPER_CONTRIBUTIONS, Point
 from bench.reproduction.tables import Rows, deal_rows, load_rows, study_for
 from common.coins import Coins
 from common.encoding import Codes, codings_of
@@ -51,8 +51,8 @@ def coins_of(point: Point) -> Coins:
 def study_of(point: Point, rows: Rows) -> Study:
     """The study of a point over its own encoding of the rows."""
     keys = dict(METHODS[point.method].keys)
-    if point.method == PRINTED:
-        keys["contribution"] = point.contribution or PRINTED_CONTRIBUTIONS[point.table]
+    if point.method == PAPER_HPDP:
+        keys["contribution"] = point.contribution or PAPER_CONTRIBUTIONS[point.table]
     return study_for(rows, keys, point.parties, point.epsilon)
 
 

@@ -31,10 +31,10 @@ METHODS = {
     "independent": Method({"name": "independent"}),
     "dp-ccbn": Method({"name": "dp-ccbn"}),
     "hpdp-dp": Method({"name": "hpdp-dp"}),
-    "hpdp-dp, as printed": Method({"name": "hpdp-dp", "link": "linear"}, on_bits=True),
+    "hpdp-dp, linear on bits": Method({"name": "hpdp-dp", "link": "linear"}, on_bits=True),
 }
-PRINTED = "hpdp-dp, as printed"
-PRINTED_CONTRIBUTIONS = {"nltcs": "0.8", "adult": "0.95"}
+PAPER_HPDP = "hpdp-dp, linear on bits"
+PAPER_CONTRIBUTIONS = {"nltcs": "0.8", "adult": "0.95"}
 """The cumulative contribution rate c that the HPDP-DP paper sets for each table (section 5)."""
 
 COVERS = ("NOCD", "chosen", "overlapping, width 8", "overlapping, best width")
@@ -89,7 +89,7 @@ class Grid:
             for method, (parties, epsilon) in itertools.product(self.methods, settings):
                 yield Point("release", method, table, source, parties, epsilon, seed=seed)
             for contribution in self.contributions:
-                yield Point("release", PRINTED, table, source, 3, COMPONENTS_EPSILON, contribution, seed=seed)
+                yield Point("release", PAPER_HPDP, table, source, 3, COMPONENTS_EPSILON, contribution, seed=seed)
             for cover, epsilon in itertools.product(COVERS, self.epsilons):
                 yield Point("views", cover, table, source, epsilon=epsilon, seed=seed)
 
