@@ -8,7 +8,7 @@ import numpy as np
 
 from bench.reproduction.messages import CountedParties, forecast_candidates
 from bench.reproduction.noisyviews import measure_cover, measure_views
-from bench.reproduction.points import METHODS, PAPER_HPDP, PAPER_CONTRIBUTIONS, Point
+from bench.reproduction.points import METHODS, PAPER_CONTRIBUTIONS, PAPER_HPDP, Point
 from bench.reproduction.tables import Rows, deal_rows, load_rows, study_for
 from common.coins import Coins
 from common.encoding import Codes, codings_of
@@ -88,13 +88,13 @@ def binned_columns(study: Study, columns: Sequence[Codes]) -> list[Codes]:
 
 def compare(rows: Rows, columns: Sequence[Codes], seed: int) -> Figures:
     """Distances of marginals of bits, and misclassification of the papers' targets."""
-    bits = [split_bits(rows.study, side) for side in (rows.columns, columns)]
-    figures = {
-        f"tvd{order}": float(measure_marginals(*bits, order, rng=np.random.default_rng(seed)).total_variation.mean())
-        for order in ORDERS
-    }
-    tables = [make_table(rows.study, side) for side in (rows.columns, columns)]
-    wrong = measure_misclassification(*tables, rows.parse_targets(), rng=np.random.default_rng([seed, 11]))
+    figures: Figures = {}
+    real, synthetic = (split_bits(rows.study, side) for side in (rows.columns, columns))
+    for order in ORDERS:
+        distances = measure_marginals(real, synthetic, order, rng=np.random.default_rng(seed))
+        figures[f"tvd{order}"] = float(distances.total_variation.mean())
+    real, synthetic = (make_table(rows.study, side) for side in (rows.columns, columns))
+    wrong = measure_misclassification(real, synthetic, rows.parse_targets(), rng=np.random.default_rng([seed, 11]))
     for label, shares in wrong.items():
         figures |= {f"wrong {label}": shares.synthetic}
         figures |= {f"real {label}": shares.real, f"majority {label}": shares.majority}
