@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MARKS = ("o-", "s--", "^:", "d-.", "v-", "x--", "P:", "*-.", "<-")
 LABELS = {"tvd2": "2-way distance", "tvd3": "3-way distance", "first": "share of the first component"}
 DPI = 72
-COLOURS = 24
+COLOURS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,8 @@ def _draw_panel(axes: "Axes", figures: Figures, panel: Panel, methods: Iterable[
     axes.tick_params(labelsize=7)
     axes.grid(alpha=0.3)
     if axis == "epsilon":
+        places = sorted({row.x for row in figures.rows[panel.figure]})
         axes.set_xscale("log", base=2)
-        axes.xaxis.set_major_formatter("{x:g}")
+        axes.set_xticks(places, [f"{x:g}" for x in places])
     if panel.log_y:
         axes.set_yscale("log")
