@@ -48,7 +48,7 @@ def test_a_made_table_is_the_same_every_time_and_its_columns_depend_on_each_othe
 
 
 def test_dealing_keeps_every_row_once(rows: Rows) -> None:
-    parts = deal_rows([np.arange(rows.count)], 7, rng=np.random.default_rng(1))
+    parts = deal_rows([np.arange(rows.count, dtype=np.uint16)], 7, rng=np.random.default_rng(1))
     assert sorted(np.concatenate([part[0] for part in parts]).tolist()) == list(range(rows.count))
     assert {len(part[0]) for part in parts} == {214, 215}
 

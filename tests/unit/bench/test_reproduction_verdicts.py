@@ -73,5 +73,7 @@ def test_trends_compare_the_end_with_the_beginning() -> None:
 
 
 def test_an_estimate_has_the_standard_error_of_the_mean() -> None:
-    assert estimate([1.0, 2.0, 3.0]) == Estimate(2.0, pytest.approx(1 / 3**0.5), 3)
+    found = estimate([1.0, 2.0, 3.0])
+    assert (found.mean, found.error) == pytest.approx((2.0, 1 / 3**0.5))
+    assert found.runs == 3
     assert estimate([4.0]) == Estimate(4.0, 0.0, 1)
