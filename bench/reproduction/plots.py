@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 MARKS = ("o-", "s--", "^:", "d-.", "v-", "x--", "P:", "*-.", "<-")
-LABELS = {"tvd2": "2-way distance", "tvd3": "3-way distance", "first": "share of the first component"}
+LABELS = {"tvd2": "2-way distance", "tvd3": "3-way distance"}
 DPI = 72
 COLOURS = 64
 
@@ -37,8 +37,8 @@ class Panel:
 
 
 def list_panels(figures: Figures, name: str) -> list[Panel]:
-    """The panels of a figure, one for each table and metric that it has."""
-    found = sorted({(row.table, row.metric) for row in figures.rows[name]})
+    """The panels of a figure, one for each table and metric that it has and that depends on its axis."""
+    found = sorted({(row.table, row.metric) for row in figures.rows[name] if row.metric != "first"})
     is_log = name in {"covers", "messages", "messages-epsilon"}
     return [Panel(name, table, metric, is_log) for table, metric in found]
 
