@@ -70,7 +70,7 @@ def choose_out(out: Path | None, data: Path | None, *, quick: bool) -> Path:
 @click.option("--results", default=RESULTS / "points.jsonl", type=click.Path(path_type=Path), help="Finished points.")
 @click.option("--workers", default=min(2, os.cpu_count() or 1), show_default=True)
 @click.option("--nltcs-runs", default=5, show_default=True)
-@click.option("--adult-runs", default=2, show_default=True)
+@click.option("--adult-runs", default=3, show_default=True)
 @command
 def main(
     data: Path | None,
