@@ -7,7 +7,7 @@ link, the schema's own columns) does is told beside.
 from bench.reproduction.lines import NO_POINT, judge_lines, judge_trend
 from bench.reproduction.points import PAPER_CONTRIBUTIONS, PAPER_HPDP
 from bench.reproduction.summary import Figures
-from bench.reproduction.verdicts import Judgement, Tally, Verdict, show, tally_falling, tally_smaller, tally_stable
+from bench.reproduction.verdicts import Judgement, Tally, Verdict, show, tally_falling, tally_not_larger, tally_stable
 
 BOTH = ("adult", "nltcs")
 SHIPPED = ("hpdp-dp",)
@@ -58,16 +58,13 @@ def beats_subn(figures: Figures) -> Judgement:
 
 
 def not_worse_on_salary(figures: Figures) -> Judgement:
-    """Section 5.2: what is not clearly worse counts for the claim."""
+    """Section 5.2."""
     lines = (figures.series("epsilon", "adult", method, "wrong salary") for method in (PAPER_HPDP, "dp-subn"))
-    tally = tally_smaller(*lines)
-    if not tally.points:
-        return Judgement(Verdict.UNKNOWN, NO_POINT)
-    counted = Tally(tally.won + tally.tied, 0, tally.lost)
+    tally = tally_not_larger(*lines)
     told = judge_lines(
         figures, "epsilon", PAPER_HPDP, ("dp-subn",), ("wrong salary",), ("adult",), x=0.8, beside=SHIPPED
     )
-    return Judgement(counted.verdict, told.measurement)
+    return Judgement(tally.verdict, f"not larger: {tally}. Smaller: {told.measurement}" if tally.points else NO_POINT)
 
 
 def improves_with_epsilon(figures: Figures) -> Judgement:

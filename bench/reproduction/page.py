@@ -9,7 +9,14 @@ from bench.reproduction.measure import MOST_CANDIDATES
 from bench.reproduction.points import COMPONENTS_EPSILON, PAPER_CONTRIBUTIONS, USUAL_EPSILON, USUAL_PARTIES
 from bench.reproduction.summary import FIGURES, Estimate, Figures, Run
 from bench.reproduction.tables import MADE
-from bench.reproduction.verdicts import CONFIDENCE, MARGIN_SHARE, SHARE_IN_PART, SHARE_TO_HOLD, Verdict
+from bench.reproduction.verdicts import (
+    CONFIDENCE,
+    MARGIN_SHARE,
+    SHARE_IN_PART,
+    SHARE_TO_BE_EQUAL,
+    SHARE_TO_HOLD,
+    Verdict,
+)
 
 PAGE = "reproduction.md"
 FOLDER = "reproduction"
@@ -94,8 +101,10 @@ def _explain() -> Iterator[str]:
 - **clearly**: a difference of more than {MARGIN_SHARE:.0%}, and more than Student's t allows at {CONFIDENCE:.0%}
   with the standard errors of both; less is undecided
 - **holds**: never clearly contradicted, and clearly true at {SHARE_TO_HOLD:.0%} of the points or more; **holds in
-  part**: more often true than contradicted, and true at {SHARE_IN_PART:.0%} or more; **does not hold**: anything else.
-  A trend is one point for each number that it is read from, its end against its beginning
+  part**: never contradicted and somewhere true, or more often true than contradicted and true at {SHARE_IN_PART:.0%} or
+  more; **undecided**: no point says anything clearly, which more runs might; **does not hold**: anything else
+- a trend is one point for each number that it is read from, its end against its beginning. That two numbers are equal
+  is undecided where they differ by more than {SHARE_TO_BE_EQUAL:.0%} and errors are too large to tell
 - *(beside)*: on a table that the paper did not have; it does not decide
 - `dp-subn` is the sequential update with the split of ε that Synod takes by default; `dp-subn, paper's split` has four
   quarters, `dp-subn, joint` is ours

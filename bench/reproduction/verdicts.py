@@ -12,6 +12,7 @@ STUDENT = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.
 MARGIN_SHARE = 0.02
 SHARE_TO_HOLD = 0.75
 SHARE_IN_PART = 0.25
+SHARE_TO_BE_EQUAL = 0.1
 
 Series = dict[float, Estimate]
 
@@ -22,6 +23,7 @@ class Verdict(Enum):
     HOLDS = "holds"
     IN_PART = "holds in part"
     FAILS = "does not hold"
+    OPEN = "undecided"
     UNKNOWN = "not measured"
 
 
@@ -54,14 +56,16 @@ class Tally:
 
     @property
     def verdict(self) -> Verdict:
-        """Holds if never contradicted and clear at most points; in part if more often true than contradicted."""
+        """Holds if never contradicted and clear at most points; in part if more often true than contradicted; open if
+        no point says anything.
+        """
         if self.points == 0:
             return Verdict.UNKNOWN
         if self.lost == 0 and self.won >= SHARE_TO_HOLD * self.points:
             return Verdict.HOLDS
-        if self.won > self.lost and self.won >= SHARE_IN_PART * self.points:
+        if self.won > self.lost and (self.lost == 0 or self.won >= SHARE_IN_PART * self.points):
             return Verdict.IN_PART
-        return Verdict.FAILS
+        return Verdict.FAILS if self.lost else Verdict.OPEN
 
 
 def compare(left: Estimate, right: Estimate) -> int:
@@ -97,9 +101,27 @@ def tally_rising(line: Series) -> Tally:
 
 
 def tally_stable(line: Series) -> Tally:
-    """Whether a line ends where it began, within the margin; one point."""
-    falling = tally_falling(line)
-    return Tally(falling.tied, 0, falling.won + falling.lost)
+    """Whether a line ends where it began; one point, which is undecided where errors would hide a change."""
+    if len(line) < 2:
+        return Tally()
+    first, last = line[min(line)], line[max(line)]
+    is_equal = compare(first, last) == 0
+    return Tally(int(is_equal and is_near(first, last)), int(is_equal and not is_near(first, last)), int(not is_equal))
+
+
+def tally_not_larger(left: Series, right: Series) -> Tally:
+    """Whether the left line nowhere lies above the right one; a point is undecided where errors would hide that."""
+    tally = Tally()
+    for x in left.keys() & right.keys():
+        outcome = compare(left[x], right[x])
+        is_fine = outcome < 0 or (outcome == 0 and (left[x].mean < right[x].mean or is_near(left[x], right[x])))
+        tally += Tally(int(is_fine), int(outcome == 0 and not is_fine), int(outcome > 0))
+    return tally
+
+
+def is_near(left: Estimate, right: Estimate) -> bool:
+    """Whether two numbers are about the same, whatever their errors."""
+    return abs(left.mean - right.mean) <= SHARE_TO_BE_EQUAL * max(abs(left.mean), abs(right.mean))
 
 
 def show(estimate: Estimate) -> str:

@@ -12,6 +12,7 @@ from bench.reproduction.verdicts import (
     Verdict,
     compare,
     tally_falling,
+    tally_not_larger,
     tally_rising,
     tally_smaller,
     tally_stable,
@@ -31,9 +32,10 @@ def line(*means: float, error: float = 0.0) -> Series:
         (Tally(3, 2, 0), Verdict.IN_PART),
         (Tally(9, 0, 1), Verdict.IN_PART),
         (Tally(1, 3, 0), Verdict.IN_PART),
-        (Tally(1, 4, 0), Verdict.FAILS),
+        (Tally(1, 9, 0), Verdict.IN_PART),
+        (Tally(2, 9, 1), Verdict.FAILS),
         (Tally(2, 0, 2), Verdict.FAILS),
-        (Tally(0, 5, 0), Verdict.FAILS),
+        (Tally(0, 5, 0), Verdict.OPEN),
         (Tally(0, 0, 1), Verdict.FAILS),
     ],
 )
@@ -70,6 +72,16 @@ def test_trends_compare_the_end_with_the_beginning() -> None:
     assert [tally_rising(each) for each in (down, up, level)] == [Tally(0, 0, 1), Tally(1, 0, 0), Tally(0, 1, 0)]
     assert [tally_stable(each) for each in (down, up, level)] == [Tally(0, 0, 1), Tally(0, 0, 1), Tally(1, 0, 0)]
     assert tally_falling(line(1.0)) == Tally()
+
+
+def test_large_errors_do_not_make_numbers_equal() -> None:
+    near, far = line(1.0, 1.05, error=0.5), line(1.0, 1.5, error=0.5)
+    assert (tally_stable(near), tally_stable(far)) == (Tally(1, 0, 0), Tally(0, 1, 0))
+    one, larger, much_larger = line(1.0, error=0.5), line(1.5, error=0.5), line(9.0, error=0.5)
+    assert tally_not_larger(one, larger) == tally_not_larger(one, much_larger) == Tally(1, 0, 0)
+    assert tally_not_larger(larger, one) == Tally(0, 1, 0)
+    assert tally_not_larger(much_larger, one) == Tally(0, 0, 1)
+    assert tally_not_larger(line(1.05, error=0.5), one) == Tally(1, 0, 0)
 
 
 def test_an_estimate_has_the_standard_error_of_the_mean() -> None:
