@@ -7,6 +7,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Thread
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -36,7 +37,7 @@ def run_points(
         os.environ.setdefault(name, "1")
     context = multiprocessing.get_context("spawn")
     with show_progress(len(points), len(points) - len(missing)) as report:
-        pool = ProcessPoolExecutor(workers, mp_context=context)
+        pool = ProcessPoolExecutor(workers, mp_context=context, initializer=end_with_parent)
         try:
             futures = {pool.submit(measure, point, folder): point for point in missing}
             for future in as_completed(futures):
@@ -45,6 +46,18 @@ def run_points(
         finally:
             pool.shutdown(cancel_futures=True)
     return len(missing)
+
+
+def end_with_parent() -> None:
+    """A worker whose parent was killed would wait for work for ever; this ends it."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 def _keep(results: Path, point: Point, future: "Future[Figures]", commit: str) -> None:

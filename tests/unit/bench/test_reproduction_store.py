@@ -1,5 +1,11 @@
 """Results on disk: a run that was stopped goes on where it was, and loses no finished point."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,7 +13,9 @@ import pytest
 from bench.reproduction.points import Point
 from bench.reproduction.runner import run_points
 from bench.reproduction.store import Result, append_result, missing_points, read_results
+from tests.unit.bench import killed
 
+ROOT = Path(__file__).resolve().parents[3]
 POINTS = [Point("cover", "NOCD", features=count) for count in range(10, 16)]
 
 
@@ -79,6 +87,36 @@ def test_a_run_that_ends_in_the_middle_keeps_what_was_done(tmp_path: Path) -> No
     again = [count for count in calls(tmp_path) if calls(tmp_path).count(count) > 1]
     assert not set(again) & kept, before
     assert all(found.figures == {"views": found.point.features} for found in read_results(path).values())
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+
+
+def is_gone(worker: int) -> bool:
+    try:
+        os.kill(worker, 0)
+    except ProcessLookupError:
+        return True
+    state = Path(f"/proc/{worker}/stat")
+    return state.exists() and state.read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z"
+
+
+def test_a_killed_run_loses_only_its_running_point_and_leaves_no_worker(tmp_path: Path) -> None:
+    run = subprocess.Popen([sys.executable, "-m", "tests.unit.bench.killed", str(tmp_path)], cwd=ROOT)
+    try:
+        wait_until((tmp_path / "worker").exists)
+        wait_until(lambda: len(read_results(tmp_path / "points.jsonl")) == 2)
+    finally:
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+    worker = int((tmp_path / "worker").read_text(encoding="utf-8"))
+    wait_until(lambda: is_gone(worker))
+    done = read_results(tmp_path / "points.jsonl")
+    assert [point.features for point in missing_points(killed.POINTS, done)] == [12, 13, 14]
 
 
 def test_progress_is_plain_lines_where_there_is_no_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
