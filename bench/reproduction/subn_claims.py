@@ -135,11 +135,16 @@ def judge_orders(quotients: list[float]) -> Verdict:
 
 
 def gap_grows(figures: Figures) -> Judgement:
-    """Figure 8: the same quotient at the smallest and the largest K."""
+    """Figure 8, at the smallest and the largest K: the quotient has to grow; a difference that grows alone is a part."""
     line = _quotient(figures, "messages", ("dp-ccbn", "dp-subn"), "paper_bytes")
     if not line:
         return NOTHING
-    return Judgement(tally_rising(line).verdict, f"DP-CCBN's bytes over DP-SUBN's: {show_ends(line)}")
+    theirs, ours = (figures.series("messages", TABLES[0], method, "paper_bytes") for method in ("dp-ccbn", "dp-subn"))
+    first, last = (theirs[x].mean - ours[x].mean for x in (min(line), max(line)))
+    told = f"DP-CCBN's bytes over DP-SUBN's: {show_ends(line)}; the difference: {first:,.0f} and {last:,.0f} bytes"
+    if tally_rising(line).won:
+        return Judgement(Verdict.HOLDS, told)
+    return Judgement(Verdict.IN_PART if last > first else Verdict.FAILS, told)
 
 
 def _subn_beats(
