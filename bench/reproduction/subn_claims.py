@@ -135,7 +135,7 @@ def judge_orders(quotients: list[float]) -> Verdict:
 
 
 def gap_grows(figures: Figures) -> Judgement:
-    """Figure 8, at the smallest and the largest K: the quotient has to grow; a difference that grows alone is a part."""
+    """Figure 8, at the smallest and the largest K: the quotient has to grow; a growing difference alone is a part."""
     line = _quotient(figures, "messages", ("dp-ccbn", "dp-subn"), "paper_bytes")
     if not line:
         return NOTHING
