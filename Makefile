@@ -9,7 +9,8 @@ PROTOS := proto/synod/v1/party.proto proto/synod/v1/study.proto
 
 COMPOSE := $(shell command -v docker-compose || echo docker compose)
 
-.PHONY: image demo-docker demo test test-slow lint format protos check-protos bench-crypto bench-counting lock clean
+.PHONY: image demo-docker demo test test-slow lint format protos check-protos bench bench-quick bench-crypto bench-counting \
+  lock clean
 
 $(STAMP): requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -67,6 +68,13 @@ check-protos: $(STAMP)
 	rm -rf build/gen
 	$(call generate,build/gen)
 	diff -r -x __pycache__ build/gen proto/gen || { echo "proto/gen is out of date: run make protos"; exit 1; }
+
+# The papers' claims. DATA is a folder with the papers' tables; without it tables of their shapes are made.
+bench: $(STAMP)
+	$(BIN)/python -m bench.reproduction $(if $(DATA),--data "$(DATA)")
+
+bench-quick: $(STAMP)
+	$(BIN)/python -m bench.reproduction --quick
 
 bench-crypto: $(STAMP)
 	$(BIN)/python -m bench.crypto

@@ -1,0 +1,119 @@
+"""How many bytes the parties' answers have: counted from the real encodings of the queries of a run.
+
+`bytes` is what Synod sends: packed ciphertexts of all parties, and local answers as they are written. `paper_bytes`
+is the DP-SUBN paper's way to count the same tables (V, VI-F): two ciphertexts of 1,024 bits for each cell and party.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from common.answers import Choice, write_choices, write_counts, write_rows
+from common.encoding import Codes
+from common.features import sizes_of
+from common.gaussian import GaussianModel
+from common.packing import noise_bound, plan_layout
+from common.plan import plan_study
+from common.queries import MARGINAL_SENSITIVITY, ChooseParents, EncryptedSum, sum_terms
+from common.study import Study
+from common.usefulness import parameter_cells
+from curator.methods.parties import Sets
+from deploy.inprocess import InProcessParties
+
+PAPER_BYTES_PER_CELL = 2 * 1024 // 8
+
+
+@dataclass(frozen=True)
+class CountedParties(InProcessParties):
+    """In-process parties that note the sizes of their answers."""
+
+    sent: list[int] = field(default_factory=list)
+    paper_sent: list[int] = field(default_factory=list)
+
+    async def local_marginals(self, label: str, sets: Sets) -> list[NDArray[np.int64]]:
+        """Implements `Parties.local_marginals`."""
+        tables = await super().local_marginals(label, sets)
+        cells = np.concatenate(tables)
+        self._note(len(write_counts(cells)), len(cells))
+        return tables
+
+    async def choose_parents(self, label: str, query: ChooseParents) -> list[Choice]:
+        """Implements `Parties.choose_parents`."""
+        choices = await super().choose_parents(label, query)
+        self._note(len(write_choices(choices)), 0)
+        return choices
+
+    async def synthesize(self, label: str, model: GaussianModel) -> list[Codes]:
+        """Implements `Parties.synthesize`."""
+        columns = await super().synthesize(label, model)
+        self._note(len(write_rows(columns)), 0)
+        return columns
+
+    def _sum(self, label: str, query: EncryptedSum) -> NDArray[np.int64]:
+        total = super()._sum(label, query)
+        layout = sum_terms(query, plan_study(self.study).step(label), self.study).layout(self.study.key_bits)
+        parties = len(self.study.roster)
+        self._note(parties * ciphertext_bytes(layout.ciphertexts, self.study), parties * len(total))
+        return total
+
+    def _note(self, sent: int, cells: int) -> None:
+        self.sent.append(sent)
+        self.paper_sent.append(cells * PAPER_BYTES_PER_CELL)
+
+
+def ciphertext_bytes(ciphertexts: int, study: Study) -> int:
+    """The bytes of Paillier ciphertexts, which are twice as long as the key's modulus."""
+    return ciphertexts * study.key_bits // 4
+
+
+def forecast_candidates(study: Study) -> dict[str, float]:
+    """What DP-CCBN's answers would have, by its candidates: nothing is asked, so nothing is too large.
+
+    With binary features and degree k, iteration i has (d - i) C(i, k) tables of 2^(k+1) cells (the paper's V).
+    """
+    degree = max(parameter_cells(study), 2).bit_length() - 2
+    features = len(sizes_of(study))
+    parties = len(study.roster)
+    numbers = sent = 0
+    for label, tables, cells in _sums(features, degree):
+        layout = plan_sum(study, label, tables, tables * cells)
+        sent += parties * ciphertext_bytes(layout, study)
+        numbers += tables * cells
+    return {
+        "bytes": sent,
+        "paper_bytes": parties * numbers * PAPER_BYTES_PER_CELL,
+        "degree": degree,
+        "candidates": most_candidates(features, degree),
+    }
+
+
+def _sums(features: int, degree: int) -> Sequence[tuple[str, int, int]]:
+    """Label, number of tables and cells of each, for all encrypted sums."""
+    if degree == 0:
+        return [("parameters", features, 2)]
+    rounds = []
+    for placed in range(1, features):
+        parents = min(placed, degree)
+        rounds.append((f"candidates-{placed}", count_candidates(features, degree, placed), 2 ** (parents + 1)))
+    return [*rounds, ("parameters", features - degree, 2 ** (degree + 1))]
+
+
+def plan_sum(study: Study, label: str, tables: int, numbers: int) -> int:
+    """How many ciphertexts the numbers of so many tables take in one step of the plan."""
+    scale = Fraction(MARGINAL_SENSITIVITY * tables) / plan_study(study).step(label).cost.epsilon
+    bound = noise_bound(scale, len(study.roster), study.collusion, numbers)
+    return plan_layout(numbers, 0, study.total_rows, bound, study.key_bits).ciphertexts
+
+
+def count_candidates(features: int, degree: int, placed: int) -> int:
+    """How many attribute-parent pairs an iteration of DP-CCBN weighs."""
+    return (features - placed) * comb(placed, min(placed, degree))
+
+
+def most_candidates(features: int, degree: int) -> int:
+    """The largest iteration's number of pairs; none where no feature has a parent."""
+    return max(count_candidates(features, degree, placed) for placed in range(1, features)) if degree else 0

@@ -1,0 +1,129 @@
+"""The page is what the committed figures say: generated, complete, and never from made tables."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bench.reproduction.__main__ import DOCS, RESULTS, choose_out, main
+from bench.reproduction.page import FOLDER, PAGE, make_page
+from bench.reproduction.plots import draw_figures
+from bench.reproduction.points import Point
+from bench.reproduction.store import Result
+from bench.reproduction.summary import FIGURES, Figures, read_figures, summarize, write_figures
+from bench.reproduction.verdicts import Verdict
+from tests.unit.bench.worlds import make_nothing, make_world
+
+LARGEST_PICTURE = 60_000
+
+
+def test_the_committed_page_is_generated_from_the_committed_figures() -> None:
+    assert (DOCS / PAGE).read_text(encoding="utf-8") == make_page(read_figures(DOCS / FOLDER))
+
+
+def test_committed_figures_are_of_the_papers_tables_and_of_committed_code() -> None:
+    run = read_figures(DOCS / FOLDER).run
+    assert run.source == "given"
+    assert run.commits
+    assert not [commit for commit in run.commits if "changes" in commit or commit == "unknown"]
+
+
+@pytest.mark.parametrize("name", sorted(FIGURES))
+def test_committed_pictures_are_small(name: str) -> None:
+    picture = DOCS / FOLDER / f"{name}.png"
+    assert 1_000 < picture.stat().st_size < LARGEST_PICTURE
+
+
+def test_no_row_of_a_table_is_committed() -> None:
+    names = {path.name for path in (DOCS / FOLDER).iterdir()}
+    assert names == {"run.json", *(f"{name}.{kind}" for name in FIGURES for kind in ("csv", "png"))}
+
+
+def test_figures_survive_being_written(tmp_path: Path) -> None:
+    figures = make_world(is_true=True)
+    write_figures(figures, tmp_path)
+    again = read_figures(tmp_path)
+    assert again.run == figures.run
+    for name, rows in figures.rows.items():
+        for row, read in zip(rows, again.rows[name], strict=True):
+            assert replace(read, estimate=row.estimate) == row
+            assert read.estimate.mean == pytest.approx(row.estimate.mean, rel=1e-5)
+
+
+@pytest.mark.parametrize(("is_true", "verdict"), [(True, Verdict.HOLDS), (False, Verdict.FAILS)])
+def test_the_page_says_what_came_out(is_true: bool, verdict: Verdict) -> None:
+    page = make_page(make_world(is_true=is_true))
+    assert page.count(f"| **{verdict.value}** |") >= 25
+    assert "make bench DATA=DIR" in page
+    assert "commit abc; 2026-01-01" in page
+    assert "not the papers' data" not in page
+
+
+def test_the_page_of_made_tables_says_so() -> None:
+    world = make_world(is_true=True)
+    page = make_page(replace(world, run=replace(world.run, source="made")))
+    assert "These are not the papers' data" in page
+
+
+def test_a_page_without_figures_claims_nothing() -> None:
+    assert make_page(make_nothing()).count(f"| **{Verdict.HOLDS.value}** |") == 0
+
+
+def test_made_tables_never_reach_the_committed_page(tmp_path: Path) -> None:
+    assert choose_out(None, tmp_path, quick=False) == DOCS
+    assert RESULTS in choose_out(None, None, quick=False).parents
+    assert RESULTS in choose_out(None, None, quick=True).parents
+    assert choose_out(tmp_path, None, quick=True) == tmp_path
+
+
+def test_page_only_rewrites_the_page(tmp_path: Path) -> None:
+    write_figures(make_world(is_true=True), tmp_path / FOLDER)
+    ran = CliRunner().invoke(main, ["--page-only", "--out", str(tmp_path)])
+    assert ran.exit_code == 0, ran.output
+    assert (tmp_path / PAGE).read_text(encoding="utf-8") == make_page(read_figures(tmp_path / FOLDER))
+
+
+def test_every_figure_is_drawn_small(tmp_path: Path) -> None:
+    drawn = draw_figures(make_world(is_true=True), tmp_path)
+    assert [path.stem for path in drawn] == list(FIGURES)
+    assert all(path.read_bytes().startswith(b"\x89PNG") and path.stat().st_size < LARGEST_PICTURE for path in drawn)
+
+
+def result(method: str, seed: int, figures: dict[str, float], **settings: object) -> Result:
+    values = {"table": "nltcs", "parties": 3, "epsilon": "0.2", "seed": seed, **settings}
+    return Result(Point("release", method, **values), figures, "abc", "2026-01-01")  # type: ignore[arg-type]
+
+
+def test_runs_of_a_setting_become_one_row() -> None:
+    found = [result("dp-subn", seed, {"tvd2": value, "bytes": 8.0}) for seed, value in enumerate([0.1, 0.3])]
+    rows = summarize(found)
+    (row,) = rows["epsilon"]
+    assert (row.method, row.x, row.estimate.runs) == ("dp-subn", 0.2, 2)
+    assert (row.estimate.mean, row.estimate.error) == pytest.approx((0.2, 0.1))
+    assert [each.metric for each in rows["parties"]] == ["tvd2"]
+    assert [each.metric for each in rows["messages"]] == ["bytes"]
+
+
+def test_what_real_rows_teach_counts_once_a_run() -> None:
+    found = [result(method, seed, {"real money": 0.1 + seed}) for method in ("dp-subn", "hpdp-dp") for seed in (0, 1)]
+    (row,) = summarize(found)["epsilon"]
+    assert (row.method, row.metric, row.estimate.runs) == ("no privacy", "wrong money", 2)
+
+
+def test_refused_points_and_other_settings_stay_out() -> None:
+    found = [
+        result("dp-ccbn", 0, {}),
+        result("dp-subn", 0, {"tvd2": 0.1}, parties=4, epsilon="0.8"),
+        result("dp-subn", 0, {"tvd2": 0.1}, contribution="0.5"),
+    ]
+    rows = summarize(found)
+    assert not rows["epsilon"]
+    assert not rows["parties"]
+    assert [row.x for row in rows["components"]] == [0.5]
+
+
+def test_series_are_sorted_by_their_axis() -> None:
+    figures: Figures = make_world(is_true=True)
+    assert list(figures.series("parties", "adult", "dp-subn", "tvd2")) == [2.0, 10.0]
+    assert figures.series("parties", "adult", "nobody", "tvd2") == {}
