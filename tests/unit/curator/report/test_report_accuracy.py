@@ -1,5 +1,6 @@
 """The expected error of a 2-way count: the noise that such counts really have."""
 
+import re
 from itertools import combinations
 from typing import Any
 
@@ -84,10 +85,54 @@ def test_tables_have_the_error_of_the_pairs_that_the_network_holds(name: str) ->
         for y in pair.family
         if owner[x] != owner[y]
     }
-    tables = [Evidence(study, list(publication.tables)).pooled(pair) for pair in sorted(pairs)]
+    tables = [Evidence(study, list(publication.tables)).counted(pair) for pair in sorted(pairs)]
     assert stated.deviation == pytest.approx(np.sqrt(np.mean([table.variance for table in tables if table])))
-    assert (stated.pairs, stated.covered) == (13, len(pairs))
+    covered = sum(table is not None for table in tables)
+    assert (stated.pairs, stated.covered, stated.partial) == (13, covered, len(pairs) - covered)
     assert stated.is_of_bits
+
+
+def test_what_some_parties_counted_is_no_count_of_all_rows() -> None:
+    """Columns 0 and 1 go together at the first party, 0 and 2 at the second."""
+    study = make_study(
+        schema=categories(2, 2, 2), names=("north", "harbour"), rows=(4000, 4000), epsilon="8",
+        method={"name": "independent"},
+    )  # fmt: skip
+    one, other = (np.random.default_rng(i).integers(0, 2, 4000).astype(np.uint8) for i in range(2))
+    printed = print_study(study, [[one, one, other], [one, other, one]])
+    assert {frozenset(table.features) for table in printed.publication.tables if table.party == "north"} >= {
+        frozenset((0, 1))
+    }
+    stated = expected_error(study, printed.publication)
+    words = text_of(section(printed.tree, "error"))
+    assert stated.partial > 0
+    if stated.covered:
+        assert f"Another {stated.partial} were counted by some of the parties" in words
+    else:
+        assert "No two columns were counted together by all parties" in words
+
+
+def test_a_table_of_two_valued_columns_has_no_bits() -> None:
+    study = make_study(schema=categories(2, 2, 2), rows=(4000, 5000, 6000), epsilon="5", method={"name": "dp-ccbn"})
+    printed = print_study(study)
+    assert not expected_error(study, printed.publication).is_of_bits
+    for key in ("error", "model"):
+        assert "bit" not in re.findall(r"\w+", text_of(section(printed.tree, key)))
+
+
+@pytest.mark.parametrize("method", ["hpdp-dp", "dp-ccbn"])
+def test_hardly_any_noise_is_told_in_whole_sentences(method: str) -> None:
+    printed = print_study(
+        make_study(schema=categories(2, 2), rows=(9000, 9000, 9000), epsilon="200", method={"name": method})
+    )
+    size = expected_error(printed.study, printed.publication).deviation
+    assert size is not None
+    assert size < 0.1
+    words = text_of(section(printed.tree, "error"))
+    assert "< 0.1 out of 27,000" in words
+    assert "off by less than a tenth of a row out of 27,000 because of the noise" in words
+    assert "0.0 %" not in words
+    assert "below" not in words
 
 
 def test_a_network_without_arrows_says_so() -> None:
