@@ -1,6 +1,7 @@
 """The expected error of a 2-way count: the noise that such counts really have."""
 
 import re
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -12,6 +13,7 @@ from common.noise import sample_shares
 from common.plan import plan_study
 from common.queries import SumMoments, moment_design, sum_terms
 from curator.methods.networks import Evidence
+from curator.methods.parties import Released
 from curator.report.accuracy import expected_error
 from curator.report.graph import read_networks
 from tests.unit.curator.report.press import print_study, section, text_of
@@ -92,24 +94,33 @@ def test_tables_have_the_error_of_the_pairs_that_the_network_holds(name: str) ->
     assert stated.is_of_bits
 
 
-def test_what_some_parties_counted_is_no_count_of_all_rows() -> None:
-    """Columns 0 and 1 go together at the first party, 0 and 2 at the second."""
-    study = make_study(
-        schema=categories(2, 2, 2), names=("north", "harbour"), rows=(4000, 4000), epsilon="8",
-        method={"name": "independent"},
-    )  # fmt: skip
-    one, other = (np.random.default_rng(i).integers(0, 2, 4000).astype(np.uint8) for i in range(2))
-    printed = print_study(study, [[one, one, other], [one, other, one]])
-    assert {frozenset(table.features) for table in printed.publication.tables if table.party == "north"} >= {
-        frozenset((0, 1))
-    }
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_some_parties_counted_is_no_count_of_all_rows(shared: bool) -> None:
+    """The first party has a table of columns 0 and 1, the second of 0 and 2; both have one of 1 and 2, or neither."""
+    method, rows = {"name": "independent"}, (1000, 3000)
+    study = make_study(schema=categories(2, 2, 2), names=("north", "harbour"), rows=rows, method=method)
+    networks = {"north": [[0, []], [1, [0]]], "harbour": [[0, []], [2, [0]]]}
+    for name, last in (("north", 2), ("harbour", 1)):
+        networks[name].append([last, [3 - last] if shared else []])
+    tables = [
+        Released((feature, *parents), np.full(2 ** (1 + len(parents)), 100.0), rows[party], 50.0, name)
+        for party, (name, network) in enumerate(networks.items())
+        for feature, parents in network
+    ]
+    model: Any = {"networks": [{"party": name, "network": network} for name, network in networks.items()]}
+    printed = print_study(study)
+    printed = replace(printed, publication=replace(printed.publication, model=model, tables=tables))
     stated = expected_error(study, printed.publication)
+    assert (stated.pairs, stated.covered, stated.partial) == (3, int(shared), 2)
     words = text_of(section(printed.tree, "error"))
-    assert stated.partial > 0
-    if stated.covered:
-        assert f"Another {stated.partial} were counted by some of the parties" in words
+    if shared:
+        assert stated.deviation == 10.0, "two tables of variance 50, added up"
+        assert "Of 3 pairs of features of different columns, 1 stand" in words
+        assert "Another 2 were counted by some of the parties" in words
     else:
+        assert stated.deviation is None
         assert "No two columns were counted together by all parties" in words
+        assert "none was released by all parties" in text_of(printed.tree.find(".//header"))
 
 
 def test_a_table_of_two_valued_columns_has_no_bits() -> None:
