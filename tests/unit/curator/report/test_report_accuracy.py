@@ -99,7 +99,7 @@ def test_what_some_parties_counted_is_no_count_of_all_rows(shared: bool) -> None
     """The first party has a table of columns 0 and 1, the second of 0 and 2; both have one of 1 and 2, or neither."""
     method, rows = {"name": "independent"}, (1000, 3000)
     study = make_study(schema=categories(2, 2, 2), names=("north", "harbour"), rows=rows, method=method)
-    networks = {"north": [[0, []], [1, [0]]], "harbour": [[0, []], [2, [0]]]}
+    networks: dict[str, list[Any]] = {"north": [[0, []], [1, [0]]], "harbour": [[0, []], [2, [0]]]}
     for name, last in (("north", 2), ("harbour", 1)):
         networks[name].append([last, [3 - last] if shared else []])
     tables = [

@@ -114,7 +114,8 @@ def test_tables_give_shares_of_categories_and_bins(name: str, encoding: str) -> 
 
 def unlike(study: Study, seed: int) -> list[list[Codes]]:
     """What is likely at one party is rare at the next; columns follow the first one."""
-    rng, tables = np.random.default_rng(seed), []
+    rng = np.random.default_rng(seed)
+    tables: list[list[Codes]] = []
     for party, entry in enumerate(study.roster):
         law = np.roll(np.array([0.4, 0.3, 0.1, 0.1, 0.05, 0.03, 0.01, 0.01]), 4 * party)
         first = rng.choice(8, entry.rows, p=law)
