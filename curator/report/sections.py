@@ -8,7 +8,7 @@ from curator.report.accuracy import CountError
 from curator.report.charts import fold_table
 from curator.report.margins import moment_deviation
 from curator.report.markup import Html, join, tag
-from curator.report.wording import METHODS, name_parties, percent_about, rounded, whole
+from curator.report.wording import METHODS, name_parties, percent_about, plural, rounded, whole
 
 LEAST_ERROR = 0.1
 
@@ -91,14 +91,19 @@ def _about_features(error: CountError) -> list[Html]:
         "A feature is a column, or one bit of the code of a column with more than two values. A count of two "
         "categories that have several bits is made up from several features, and can be further off."
     )
-    pairs = (
-        f"Of {whole(error.pairs)} pairs of features of different columns, {whole(error.covered)} stand in one table of "
-        "the model, counted over all rows. "
+    return [tag("p", bits)] * error.is_of_bits + [tag("p", _describe_pairs(error))] * (error.covered < error.pairs)
+
+
+def _describe_pairs(error: CountError) -> str:
+    words = (
+        f"There are {plural(error.pairs, 'pair')} of features of different columns. This figure speaks for "
+        f"{whole(error.covered)} of them, which the model has in one table that counts all rows."
     )
     if error.partial:
-        pairs += f"Another {whole(error.partial)} were counted by some of the parties, in a table of their own. "
-    pairs += "The others follow from the model alone. This figure speaks for the first only."
-    return [tag("p", bits)] * error.is_of_bits + [tag("p", pairs)] * (error.covered < error.pairs)
+        words += f" Some of the parties, not all, counted {whole(error.partial)} more."
+    if error.covered + error.partial < error.pairs:
+        words += " What is said of the others follows from the model alone."
+    return words
 
 
 def _without_counts(study: Study, error: CountError) -> str:

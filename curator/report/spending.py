@@ -121,7 +121,7 @@ def _spending_row(study: Study, phases: Sequence[Phase], party: str) -> Html:
 def _show_laws(study: Study, queries: Mapping[str, Query]) -> Html:
     laws: list[Any] = noise_law(study, queries)
     rows = [
-        tag("tr", tag("th", law["label"], scope="row"), *(tag("td", text) for text in _describe_law(law)))
+        tag("tr", tag("th", law["label"], scope="row"), *(tag("td", text) for text in _describe_law(study, law)))
         for law in laws
     ]
     words = (
@@ -131,6 +131,7 @@ def _show_laws(study: Study, queries: Mapping[str, Query]) -> Html:
     return tag("details", tag("summary", "The law of the noise"), tag("p", words), table)
 
 
-def _describe_law(law: Mapping[str, str]) -> tuple[str, str, str]:
+def _describe_law(study: Study, law: Mapping[str, str]) -> tuple[str, str, str]:
+    """A party alone makes all of the noise, so there is no other party that could take a share of it out."""
     numbers = "; ".join(f"{words} {law[key]}" for key, words in NUMBERS.items() if key in law)
-    return law["law"], numbers, law["protects_against"]
+    return law["law"], numbers, "everybody else" if len(study.roster) == 1 else law["protects_against"]

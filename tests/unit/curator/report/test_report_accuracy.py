@@ -115,8 +115,9 @@ def test_what_some_parties_counted_is_no_count_of_all_rows(shared: bool) -> None
     words = text_of(section(printed.tree, "error"))
     if shared:
         assert stated.deviation == 10.0, "two tables of variance 50, added up"
-        assert "Of 3 pairs of features of different columns, 1 stand" in words
-        assert "Another 2 were counted by some of the parties" in words
+        assert "There are 3 pairs of features of different columns. This figure speaks for 1 of them" in words
+        assert "Some of the parties, not all, counted 2 more." in words
+        assert "the others" not in words
     else:
         assert stated.deviation is None
         assert "No two columns were counted together by all parties" in words

@@ -284,7 +284,7 @@ def test_a_party_alone_is_not_many(method: str) -> None:
     assert "the promise holds towards everybody else" in text_of(section(tree, "budget"))
     words = " ".join(text_of(line) for line in tree.iter() if line.tag in ("p", "li", "dd"))
     assert not re.search("the parties(?! begin)|each other|Each party|each holds|of their own", words)
-    assert "all parties" not in text_of(section(tree, "budget"))
+    assert not re.search("all parties|not a party", text_of(section(tree, "budget")))
     assert "what the party released about it" in text_of(section(tree, "columns"))
 
 
