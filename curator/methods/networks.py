@@ -64,6 +64,19 @@ class Evidence:
         averaged by their precision, and those of single parties add up. Parties differ, so a few of them speak for all
         only where no table counts all rows. None where nothing covers them.
         """
+        everybodys, others = self._gather(features)
+        found = everybodys or others
+        return _average(found, self.all_rows) if found else None
+
+    def counted(self, features: Features) -> Released | None:
+        """The same from tables that count all rows, alone or added up: what some parties told stands for nobody else.
+        None where some rows were not counted.
+        """
+        everybodys, _ = self._gather(features)
+        return _average(everybodys, self.all_rows) if everybodys else None
+
+    def _gather(self, features: Features) -> tuple[list[Released], list[Released]]:
+        """Tables of these features that count all rows, and the sum of the parties' own where it does not."""
         sizes = sizes_of(self.study)
         whole: list[Released] = []
         parts: dict[str, list[Released]] = {}
@@ -73,13 +86,13 @@ class Evidence:
                 variance = table.variance * (len(table.counts) / len(counts))
                 margin = Released(features, counts, table.rows, variance)
                 (whole if table.rows == self.all_rows else parts.setdefault(table.party, [])).append(margin)
-        if parts:
-            own = [_average(tables, tables[0].rows) for tables in parts.values()]
-            rows = sum(part.rows for part in own)
-            if rows == self.all_rows or not whole:
-                total = np.sum([part.counts for part in own], axis=0)
-                whole.append(Released(features, total, rows, sum(part.variance for part in own)))
-        return _average(whole, self.all_rows) if whole else None
+        if not parts:
+            return whole, []
+        own = [_average(tables, tables[0].rows) for tables in parts.values()]
+        rows = sum(part.rows for part in own)
+        total = np.sum([part.counts for part in own], axis=0)
+        added = Released(features, total, rows, sum(part.variance for part in own))
+        return ([*whole, added], []) if rows == self.all_rows else (whole, [added])
 
     def score(self, feature: int, parents: Features) -> float:
         """The mutual information of a feature with its parents, as far as released tables tell."""

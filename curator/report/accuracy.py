@@ -11,7 +11,7 @@ from common.queries import moment_design
 from common.study import Study
 from curator.methods.networks import Evidence
 from curator.methods.parties import Publication
-from curator.report.graph import read_networks
+from curator.report.graph import has_bits, read_networks
 from curator.report.margins import moment_deviation
 
 MOST_PAIRS = 2_000
@@ -21,11 +21,13 @@ MOST_PAIRS = 2_000
 class CountError:
     """The root mean square, in rows, of the noise of a count of two values together, over the `covered` pairs of
     columns or features that the model has such counts of, among all `pairs`. `deviation` is None where there are none.
+    Some parties alone counted `partial` other pairs, which says nothing about all rows.
     """
 
     deviation: float | None
     pairs: int
     covered: int
+    partial: int = 0
     is_of_bits: bool = False
 
 
@@ -57,9 +59,24 @@ def _table_error(study: Study, publication: Publication) -> CountError:
     families = {tuple(sorted(p.family)) for network in read_networks(publication).values() for p in network.pairs}
     met = {pair for family in families for pair in combinations(family, 2)}
     together = sorted((x, y) for x, y in met if features[x].attribute != features[y].attribute)
-    looked_at = together[:: 1 + len(together) // MOST_PAIRS]
-    variances = [table.variance for table in map(evidence.pooled, looked_at) if table is not None]
+    rows = _rows_of_pairs(publication)
+    covered = [pair for pair in together if rows[pair] >= study.total_rows]
+    looked_at = covered[:: 1 + len(covered) // MOST_PAIRS]
+    variances = [table.variance for table in map(evidence.counted, looked_at) if table is not None]
     deviation = math.sqrt(math.fsum(variances) / len(variances)) if variances else None
     sizes = Counter(feature.attribute for feature in features).values()
     pairs = math.comb(len(features), 2) - sum(math.comb(size, 2) for size in sizes)
-    return CountError(deviation, pairs, len(together), any(feature.bit is not None for feature in features))
+    return CountError(deviation, pairs, len(covered), len(together) - len(covered), has_bits(study))
+
+
+def _rows_of_pairs(publication: Publication) -> Counter[tuple[int, int]]:
+    """In how many rows each pair of features was counted; rows that were counted for all and for one count twice."""
+    counted = {
+        (pair, table.party): table.rows
+        for table in publication.tables
+        for pair in combinations(sorted(table.features), 2)
+    }
+    rows: Counter[tuple[int, int]] = Counter()
+    for (pair, _), count in counted.items():
+        rows[pair] += count
+    return rows

@@ -27,14 +27,14 @@ def show_caveats(study: Study) -> Html:
         "Do not compute p-values or intervals as if the rows were observations: the noise and the model's error are "
         "not in that arithmetic. More synthetic rows do not add information."
     )
-    warnings = (
+    warnings = [
         "Do not look for a person. No row is one, and a row that looks like somebody you know does so by chance.",
         arithmetic,
         model,
         "Do not read rare categories: a share that is smaller than its band may be noise alone.",
-        parties,
+        *([parties] if len(study.roster) > 1 else []),
         "Do not decide about people by it. It describes tables, with noise, as those tables were.",
-    )
+    ]
     return tag("ul", *(tag("li", words) for words in warnings))
 
 

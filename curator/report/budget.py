@@ -14,6 +14,12 @@ ASKED = {
     QueryKind.CHOOSE_PARENTS: "Choices of which columns depend on which, drawn with noise by one party at a time.",
     QueryKind.SYNTHESIZE: "Rows drawn from the finished model. No party reads its table for this, so it is free.",
 }
+ASKED_OF_ONE = {
+    QueryKind.SUM_MOMENTS: "Means and products of all columns, sent under encryption.",
+    QueryKind.SUM_MARGINALS: "Counts, sent under encryption.",
+    QueryKind.LOCAL_MARGINALS: "Counts with noise.",
+    QueryKind.CHOOSE_PARENTS: "Choices of which columns depend on which, drawn with noise.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +40,8 @@ def list_phases(study: Study) -> list[Phase]:
     found: dict[tuple[str, QueryKind], list[Step]] = {}
     for step in plan_study(study).steps:
         found.setdefault((_phase_name(step), step.kind), []).append(step)
-    return [Phase(name, ASKED[kind], tuple(steps)) for (name, kind), steps in found.items()]
+    asked = ASKED | ASKED_OF_ONE if len(study.roster) == 1 else ASKED
+    return [Phase(name, asked[kind], tuple(steps)) for (name, kind), steps in found.items()]
 
 
 def _phase_name(step: Step) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from common.features import features_of
 from common.methods import HpdpDp
 from common.study import Study
 from curator.methods.parties import Publication
@@ -18,7 +17,7 @@ from curator.report.charts import (
     share_rows,
 )
 from curator.report.components import Components, Loading, read_components
-from curator.report.graph import MOST_FEATURES, draw_network, list_parents, read_networks
+from curator.report.graph import MOST_FEATURES, draw_network, has_bits, list_parents, read_networks
 from curator.report.margins import Margin, Reading, read_margins
 from curator.report.markup import Html, join, outside, plain, tag
 from curator.report.wording import percent, plural, whole
@@ -64,7 +63,7 @@ def _card(margin: Margin, most: int) -> Html:
         parts.append(chart_table(f"Figures of {name}", heads, [gauge_row(gauge) for gauge in margin.gauges], "figure"))
     if margin.groups:
         parts.append(tag("p", "Released were counts of parts of it, one for each bit of its code:", class_="part"))
-        parts.append(_shares(f"Parts of {name}", margin.groups, most))
+        parts.append(_shares(f"Parts of {name}", margin.groups, len(margin.groups)))
     return tag("article", *parts, class_="card", data_attribute=name)
 
 
@@ -106,7 +105,12 @@ def show_model(study: Study, publication: Publication) -> Html:
 
 
 def _show_own_networks(study: Study, networks: Mapping[str, Network]) -> Html:
-    """One network for each party, each made from its own rows; the first one is unfolded."""
+    """One network for each party, each made from its own rows; the first one is unfolded. A party alone has the only
+    one.
+    """
+    if len(networks) == 1:
+        (network,) = networks.values()
+        return _show_network(study, network, "all")
     parts = [tag("p", "Each party has a network of its own, and its part of the rows was drawn from that.")]
     for place, (party, network) in enumerate(networks.items()):
         if place < MOST_NETWORKS:
@@ -137,8 +141,8 @@ def _show_network(study: Study, network: Network, key: str) -> Html:
 def _describe_network(study: Study, network: Network) -> str:
     features, arrows = plural(len(network.pairs), "feature"), plural(len(network.edges), "arrow")
     words = f"It has {features} and {arrows}; no feature has more than {plural(network.degree, 'parent')}."
-    if any(feature.bit is not None for feature in features_of(study)):
-        words += " A feature is one bit of a column's code, 1 being the highest."
+    if has_bits(study):
+        words += " A feature is a column, or one bit of its code, 1 being the highest."
     if not network.edges:
         words += " Without arrows the columns are drawn independently of each other: the budget allowed no more."
     return words

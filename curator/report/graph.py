@@ -39,6 +39,12 @@ def read_networks(publication: Publication) -> dict[str, Network]:
     return {own["party"]: network_from_json(own["network"]) for own in model["networks"]}
 
 
+def has_bits(study: Study) -> bool:
+    """Whether some attribute is more than one feature."""
+    owners = [feature.attribute for feature in features_of(study)]
+    return len(set(owners)) < len(owners)
+
+
 def name_feature(study: Study, feature: int) -> str:
     """An attribute's name, with the number of the bit if it is split: bits count from the highest."""
     features = features_of(study)

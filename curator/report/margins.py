@@ -218,8 +218,8 @@ def _table_margins(study: Study, evidence: Evidence, counts: Sequence[NDArray[np
 def _read_table(
     evidence: Evidence, features: tuple[int, ...], labels: Sequence[str], cells: NDArray[np.intp], drawn: Floats
 ) -> Iterator[Reading]:
-    """The shares of all codes, with the released ones if some table holds all features of the attribute."""
-    table = evidence.pooled(features)
+    """The shares of all codes, with the released ones if all rows were counted by all features of the attribute."""
+    table = evidence.counted(features)
     for label, cell, share in zip(labels, cells, drawn, strict=True):
         if table is None:
             yield Reading(label, float(share))

@@ -4,6 +4,7 @@ Guarantee: a function of the study, the log of answered queries, the synthetic r
 released or public, so the page costs nothing; the same log gives the same bytes. It loads nothing and runs nothing.
 """
 
+import math
 from collections.abc import Mapping
 
 from common.queries import Query
@@ -14,10 +15,10 @@ from curator.report.accuracy import CountError, expected_error
 from curator.report.advice import show_caveats, show_citation, show_verification
 from curator.report.figures import name_drawing, show_margins, show_model
 from curator.report.markup import Html, join, tag
-from curator.report.sections import Imprint, show_error, show_parties
-from curator.report.spending import show_budget
+from curator.report.sections import Imprint, name_error, show_error, show_parties
+from curator.report.spending import name_adversary, show_budget
 from curator.report.style import STYLE
-from curator.report.wording import listed, plural, rounded, whole
+from curator.report.wording import listed, name_parties, percent_about, plural, whole
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 MOST_NAMES = 6
@@ -30,7 +31,7 @@ def write_report(study: Study, publication: Publication, queries: Mapping[str, Q
         "parties": ("Who published what", show_parties(study, imprint)),
         "budget": ("The privacy budget", show_budget(study, queries)),
         "error": ("How far off a count is", show_error(study, error)),
-        "columns": ("Column by column", join([_introduce_columns(), show_margins(study, publication)])),
+        "columns": ("Column by column", join([_introduce_columns(study), show_margins(study, publication)])),
         "model": (name_drawing(study), show_model(study, publication)),
         "caveats": ("What not to do with it", show_caveats(study)),
         "verify": ("How to verify", show_verification()),
@@ -76,22 +77,22 @@ def _opening(study: Study, error: CountError, imprint: Imprint) -> Html:
 
 
 def _tiles(study: Study, error: CountError) -> list[Html]:
-    size = error.deviation
-    collusion = (
-        f"also against the curator with {study.collusion} of them"
-        if study.collusion
-        else "against the curator and the public"
-    )
+    size, alone = error.deviation, len(study.roster) == 1
+    holds = "holds its own rows, and shows them to nobody"
     return [
         _tile("Synthetic rows", whole(study.rows or 0), f"from {whole(study.total_rows)} real ones"),
-        _tile("Parties", whole(len(study.roster)), "each holds its own rows, and shows them to nobody"),
-        _tile("Privacy budget", f"ε = {write_decimal(study.epsilon)}", f"for each row; {collusion}"),
+        _tile("Parties", whole(len(study.roster)), holds if alone else f"each {holds}"),
+        _tile("Privacy budget", f"ε = {write_decimal(study.epsilon)}", f"for each row; {name_adversary(study)}"),
         _tile(
             "Error of a 2-way count",
-            "\u2013" if size is None else f"± {rounded(size)}",
-            "none was released" if size is None else f"rows of {whole(study.total_rows)}, typically, from noise",
+            "\u2013" if size is None else name_error(size),
+            _without_error(error) if size is None else f"rows of {whole(study.total_rows)}, typically, from noise",
         ),
     ]
+
+
+def _without_error(error: CountError) -> str:
+    return "none was released by all parties" if error.partial else "none was released"
 
 
 def _tile(name: str, figure: str, note: str) -> Html:
@@ -107,12 +108,16 @@ def _section(key: str, title: str, content: Html) -> Html:
     return tag("section", tag("h2", title, id=f"{key}-title"), content, id=key, aria_labelledby=f"{key}-title")
 
 
-def _introduce_columns() -> Html:
+def _introduce_columns(study: Study) -> Html:
+    """The draw moves a share of one half the most: by two standard deviations, sqrt(1/4n) each, in 19 of 20 cases."""
+    rows = study.rows or 1
     return tag(
         "p",
-        "Each column of the synthetic table beside what the parties released about it. A released number is the true "
-        "one plus noise. Its band reaches 2.12 standard deviations of that noise to each side, and holds the true "
-        "number in at least 95 of 100 cases. A bar that ends outside of the band is the model's doing.",
+        f"Each column of the synthetic table beside what {name_parties(study)} released about it. A released number is "
+        "the true one plus noise. Its band reaches 2.12 standard deviations of that noise to each side, and holds the "
+        "true number in at least 95 of 100 cases. Where a bar ends outside of the band, that comes from the model, or "
+        f"from the chance in the draw of the rows: {whole(rows)} of them move a share by up to "
+        f"{percent_about(1 / math.sqrt(rows))}.",
     )
 
 

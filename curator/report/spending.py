@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from decimal import ROUND_CEILING, Context, Decimal
+from string import ascii_uppercase
 from typing import Any
 
 from common.manifest import noise_law
-from common.plan import plan_study
+from common.plan import QueryKind, plan_study
 from common.queries import Query
 from common.schema import write_decimal
 from common.study import Study
@@ -15,7 +17,7 @@ from curator.report.markup import Html, join, tag
 from curator.report.wording import percent, plural, whole
 
 WEAK_EPSILON = 5
-LETTERS = "ABCDEFGH"
+SUMS = (QueryKind.SUM_MOMENTS, QueryKind.SUM_MARGINALS)
 NARROWEST_LETTER = 0.06
 NUMBERS = {"r": "r", "scale": "scale", "sensitivity": "sensitivity", "epsilon_each": "epsilon of each draw"}
 
@@ -30,7 +32,7 @@ def show_budget(study: Study, queries: Mapping[str, Query]) -> Html:
 def _promise(study: Study) -> str:
     epsilon = write_decimal(study.epsilon)
     bound = (
-        f"at most by a factor of {math.exp(study.epsilon):.3g}"
+        f"at most by a factor of {bound_factor(study.epsilon)}"
         if study.epsilon <= WEAK_EPSILON
         else f"by a factor of up to exp({epsilon}), which is so large that it promises little"
     )
@@ -41,15 +43,41 @@ def _promise(study: Study) -> str:
     )
 
 
+def bound_factor(epsilon: Decimal) -> str:
+    """exp(epsilon), rounded up: three digits of what it is above 1, so that it is never said to be nothing."""
+    above = Context(prec=3, rounding=ROUND_CEILING).create_decimal_from_float(math.expm1(epsilon))
+    return f"{(1 + above).normalize():f}"
+
+
+def name_adversary(study: Study) -> str:
+    """Against whom the promise holds, in a few words; `show_budget` says the same in full."""
+    if len(study.roster) == 1:
+        return "against everybody else"
+    if not _has_sums(study):
+        return "against the curator with all other parties"
+    if study.collusion:
+        return f"also against the curator with {study.collusion} of them"
+    return "against the curator and the public"
+
+
+def _has_sums(study: Study) -> bool:
+    """Whether some noise is made of all parties' shares, so that those who work together can take theirs out."""
+    return any(step.kind in SUMS for step in plan_study(study).steps)
+
+
 def _against(study: Study) -> str:
-    parties = len(study.roster)
+    if len(study.roster) == 1:
+        return "There is one party, which adds all of the noise itself; the promise holds towards everybody else."
+    if not _has_sums(study):
+        return (
+            "The promise holds towards everybody: the public, and the curator together with all of the other parties. "
+            "Every answer has all of its noise from the party that gave it."
+        )
     if study.collusion:
         return (
             "The promise also holds towards the curator, and towards the curator together with up to "
-            f"{study.collusion} of the {plural(parties, 'party')}."
+            f"{study.collusion} of the {plural(len(study.roster), 'party')}."
         )
-    if parties == 1:
-        return "There is one party, which adds all of the noise itself; the promise holds towards everybody else."
     return (
         "The promise holds towards the curator and the public. It does not hold towards another party of the study, "
         "which can take its own share of the noise out of the sums."
@@ -58,11 +86,16 @@ def _against(study: Study) -> str:
 
 def _show_phases(study: Study, phases: Sequence[Phase]) -> Html:
     rows = []
-    for letter, phase in zip(LETTERS, phases, strict=False):
+    for place, phase in enumerate(phases):
         costs = " or ".join(dict.fromkeys(phase.cost_of(entry.name).describe() for entry in study.roster))
-        name = tag("th", tag("span", letter, class_="letter"), f" {phase.name}", scope="row")
+        name = tag("th", tag("span", _letter(place), class_="letter"), f" {phase.name}", scope="row")
         rows.append(tag("tr", name, tag("td", phase.asked), tag("td", whole(len(phase.steps))), tag("td", costs)))
     return fold_table("Phases", ("phase", "what was asked", "rounds", "epsilon, each party"), rows)
+
+
+def _letter(place: int) -> str:
+    """A to Z, then AA to ZZ, and so on."""
+    return ascii_uppercase[place % 26] * (1 + place // 26)
 
 
 def _show_spending(study: Study, phases: Sequence[Phase]) -> Html:
@@ -76,7 +109,7 @@ def _spending_row(study: Study, phases: Sequence[Phase], party: str) -> Html:
     for place, phase in enumerate(phases):
         share = share_of_budget(phase.cost_of(party), study)
         if share:
-            letter = tag("b", LETTERS[place]) if share > NARROWEST_LETTER else Html()
+            letter = tag("b", _letter(place)) if share > NARROWEST_LETTER else Html()
             title = f"{phase.name}: {phase.cost_of(party).describe()}"
             pieces.append(tag("span", letter, class_=f"p{place % 4}", style=f"width:{100 * share:.2f}%", title=title))
             spent += share
@@ -88,7 +121,7 @@ def _spending_row(study: Study, phases: Sequence[Phase], party: str) -> Html:
 def _show_laws(study: Study, queries: Mapping[str, Query]) -> Html:
     laws: list[Any] = noise_law(study, queries)
     rows = [
-        tag("tr", tag("th", law["label"], scope="row"), *(tag("td", text) for text in _describe_law(law)))
+        tag("tr", tag("th", law["label"], scope="row"), *(tag("td", text) for text in _describe_law(study, law)))
         for law in laws
     ]
     words = (
@@ -98,6 +131,7 @@ def _show_laws(study: Study, queries: Mapping[str, Query]) -> Html:
     return tag("details", tag("summary", "The law of the noise"), tag("p", words), table)
 
 
-def _describe_law(law: Mapping[str, str]) -> tuple[str, str, str]:
+def _describe_law(study: Study, law: Mapping[str, str]) -> tuple[str, str, str]:
+    """A party alone makes all of the noise, so there is no other party that could take a share of it out."""
     numbers = "; ".join(f"{words} {law[key]}" for key, words in NUMBERS.items() if key in law)
-    return law["law"], numbers, law["protects_against"]
+    return law["law"], numbers, "everybody else" if len(study.roster) == 1 else law["protects_against"]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from common.encoding import Coding
 from common.schema import CategoricalAttribute, IntegerAttribute, write_decimal
+from common.study import Study
 
 METHODS = {
     "hpdp-dp": "HPDP-DP, a Gaussian model with principal components",
@@ -25,6 +26,11 @@ def percent(share: float) -> str:
     return _signed(f"{100 * share:.1f}") + "\u00a0%"
 
 
+def percent_about(share: float) -> str:
+    """The size of an error as a share; never nothing."""
+    return f"about {percent(share)}" if share >= 0.0005 else "less than 0.1\u00a0%"
+
+
 def percent_and_band(share: float, band: float) -> str:
     """A share with its band; never a band of nothing."""
     return f"{_signed(f'{100 * share:.1f}')}\u00a0±\u00a0{max(0.1, math.ceil(1000 * band - 1e-6) / 10):.1f}\u00a0%"
@@ -37,9 +43,9 @@ def measured(number: float, span: float) -> str:
 
 
 def rounded(number: float) -> str:
-    """A number of people to two digits: more would pretend."""
+    """A number of people, from a tenth on, to two digits: more would pretend."""
     if number < 10:
-        return f"{number:.2g}" if number >= 0.1 else "less than 0.1"
+        return f"{number:.2g}"
     digits = math.floor(math.log10(number)) - 1
     return f"{round(number / 10**digits) * 10**digits:,}"
 
@@ -58,6 +64,11 @@ def plural(count: int, noun: str) -> str:
     """A count with its noun."""
     irregular = {"category": "categories", "party": "parties"}
     return f"{whole(count)} {noun if count == 1 else irregular.get(noun, noun + 's')}"
+
+
+def name_parties(study: Study) -> str:
+    """Those who publish: often several, but one may do so alone."""
+    return "the party" if len(study.roster) == 1 else "the parties"
 
 
 def describe_domain(coding: Coding) -> str:

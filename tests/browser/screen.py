@@ -18,7 +18,8 @@ FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND",
 )  # fmt: skip
 
-# The least contrast of all text on the page, with the text that has it; colours as the browser computed them.
+# The least contrast of all text on the page, with the text that has it; colours as the browser computed them. Text on
+# a picture or a gradient, or that something shines through, has a contrast of 0: it cannot be told from colours alone.
 CONTRAST = """
 const paint = (color) => { const c = color.match(/[\\d.]+/g).map(Number); return c.length < 4 ? [...c, 1] : c; };
 const linear = (v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
@@ -26,18 +27,25 @@ const light = ([r, g, b]) => [r, g, b].map((v) => linear(v / 255))
   .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
 const behind = (element) => {
   for (let e = element; e; e = e.parentElement) {
-    const c = paint(getComputedStyle(e).backgroundColor);
+    const style = getComputedStyle(e), c = paint(style.backgroundColor);
+    if (style.backgroundImage !== 'none' || (c[3] > 0 && c[3] < 1)) return null;
     if (c[3] > 0) return c;
   }
   return [255, 255, 255, 1];
+};
+const solid = (element) => {
+  for (let e = element; e; e = e.parentElement) if (getComputedStyle(e).opacity !== '1') return false;
+  return true;
 };
 let least = [99, ''];
 for (const element of document.body.querySelectorAll('*')) {
   const own = [...element.childNodes].filter((n) => n.nodeType === 3 && n.textContent.trim());
   if (!own.length || !element.getClientRects().length || ['title', 'desc'].includes(element.tagName)) continue;
   const style = getComputedStyle(element);
-  const ink = light(paint(element.closest('svg') ? style.fill : style.color)), paper = light(behind(element));
-  const ratio = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+  const color = paint(element.closest('svg') ? style.fill : style.color), back = behind(element);
+  const known = back && color[3] === 1 && solid(element);
+  const [ink, paper] = known ? [light(color), light(back)] : [0, 0];
+  const ratio = known ? (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05) : 0;
   if (ratio < least[0]) least = [ratio, own[0].textContent.trim()];
 }
 return least;

@@ -1,9 +1,13 @@
-"""Invented tables of the shapes that the papers use: 15 attributes in 52 bits, and 16 two-valued attributes.
+"""Tables of the shapes that the papers use: 15 attributes in 52 bits, and 16 two-valued attributes.
 
-One hidden number makes columns depend on each other. No row comes from anywhere but the generator.
+They are the papers' own, Adult and NLTCS, from the folder that SYNOD_DATA names. NLTCS may not be redistributed, so
+neither is in the repository. Without them the tables are invented: one hidden number makes columns depend on each
+other, and no row comes from anywhere but the generator.
 """
 
 import csv
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +29,29 @@ ABILITIES = (
 )  # fmt: skip
 
 
-def write_census(folder: Path, rows: int) -> Path:
+REAL = {"census": "adult", "abilities": "nltcs"}
+METHODS = {"census": "dp-subn", "abilities": "hpdp-dp"}
+INVENTED_ROWS = 9_000
+
+
+def write_study(name: str, folder: Path) -> Path:
+    """A study with its tables, in a new folder."""
+    data = os.environ.get("SYNOD_DATA")
+    if data:
+        return _copy_study(name, Path(data) / REAL[name], folder)
+    return {"census": _write_census, "abilities": _write_abilities}[name](folder, INVENTED_ROWS)
+
+
+def _copy_study(name: str, source: Path, folder: Path) -> Path:
+    """A study of the papers' table: `study.yaml` for the schema, and one table named as its folder is."""
+    schema = yaml.safe_load((source / "study.yaml").read_text(encoding="utf-8"))["schema"]
+    with (source / f"{source.name}.csv").open(newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    assert header == [attribute["name"] for attribute in schema]
+    return _write(folder, name, schema, rows)
+
+
+def _write_census(folder: Path, rows: int) -> Path:
     """A study like Adult's for DP-SUBN, with its tables."""
     rng = np.random.default_rng(52)
     hidden = rng.standard_normal(rows)
@@ -42,10 +68,10 @@ def write_census(folder: Path, rows: int) -> Path:
             low, high = domain
             schema.append({"name": name, "type": "integer", "min": low, "max": high, "bins": 16})
             columns.append([str(int(low + (high - low) * place**1.5)) for place in rank])
-    return _write(folder, "census", {"name": "dp-subn"}, schema, columns)
+    return _write(folder, "census", schema, list(zip(*columns, strict=True)))
 
 
-def write_abilities(folder: Path, rows: int) -> Path:
+def _write_abilities(folder: Path, rows: int) -> Path:
     """A study like NLTCS' for HPDP-DP, with its tables."""
     rng = np.random.default_rng(16)
     hidden = rng.standard_normal(rows)
@@ -53,16 +79,14 @@ def write_abilities(folder: Path, rows: int) -> Path:
     limits = np.linspace(0.3, 2.2, len(ABILITIES))
     answers = [hidden + 0.8 * rng.standard_normal(rows) > limit for limit in limits]
     columns = [["not able" if no else "able" for no in column] for column in answers]
-    return _write(folder, "abilities", {"name": "hpdp-dp"}, schema, columns)
+    return _write(folder, "abilities", schema, list(zip(*columns, strict=True)))
 
 
-def _write(
-    folder: Path, name: str, method: dict[str, Any], schema: list[dict[str, Any]], columns: list[list[str]]
-) -> Path:
+def _write(folder: Path, name: str, schema: list[dict[str, Any]], rows: Sequence[Sequence[str]]) -> Path:
     folder.mkdir(parents=True)
+    method = {"name": METHODS[name]}
     study = {"name": name, "method": method, "epsilon": "0.8", "key_bits": 2048, "seed": 5, "schema": schema}
     (folder / "study.yaml").write_text(yaml.safe_dump(study, sort_keys=False))
-    rows = list(zip(*columns, strict=True))
     start = 0
     for party, share in zip(NAMES, SHARES, strict=True):
         end = len(rows) if party == NAMES[-1] else start + round(share * len(rows))

@@ -14,7 +14,7 @@ from common.cost import Cost
 from common.identity import fingerprint
 from deploy.demo import write_tables
 from tests.browser.screen import CONTRAST, DEVICES, ROOT, Browser, Device, missing, open_browser
-from tests.browser.tables import NAMES, write_abilities, write_census
+from tests.browser.tables import NAMES, write_study
 from tests.integration.harness import run_synod
 
 pytestmark = [
@@ -57,8 +57,7 @@ def launch(name: str, folder: Path) -> Release:
     if name == "hospitals":
         study, tables = ROOT / "examples" / "hospitals" / "study.yaml", list(write_tables(folder / "data", 1).values())
     else:
-        write = {"census": write_census, "abilities": write_abilities}[name]
-        study = write(folder / "data", 9_000)
+        study = write_study(name, folder / "data")
         tables = [study.with_name(f"{party}.csv") for party in NAMES]
     data = [argument for table in tables for argument in ("--data", table)]
     ending = run_synod("launch", study, *data, "--out", folder / "release", seconds=600)
@@ -240,3 +239,13 @@ def test_the_browser_would_have_complained(browser: Browser, release: Release, t
         "document.querySelector('.lead').style.color = '#999'; document.querySelector('.lead').style.width = '3000px'"
     )
     assert browser.ask(CONTRAST)[0] < LEAST_CONTRAST
+
+
+@pytest.mark.parametrize(
+    "style",
+    ["opacity: .9", "background: linear-gradient(#fff, #fff)", "color: rgb(0 0 0 / .9)", "background: rgb(9 9 9 / .1)"],
+)
+def test_what_colours_alone_do_not_tell_counts_as_unreadable(browser: Browser, release: Release, style: str) -> None:
+    browser.show(release.page, DEVICES[0])
+    browser.ask("document.querySelector('.lead').style = arguments[0]", style)
+    assert browser.ask(CONTRAST)[0] == 0

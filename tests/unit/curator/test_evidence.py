@@ -112,6 +112,21 @@ def test_what_some_parties_told_stands_for_all_rows_noise_and_all() -> None:
     assert pooled.variance == pytest.approx(sum(variances) * (1000 / 300) ** 2)
 
 
+def test_what_some_parties_told_is_no_count_of_all_rows() -> None:
+    evidence = Evidence(STUDY)
+    tables = [counts(i, 6, rows) for i, rows in enumerate((100, 200, 700))]
+    for name, table in zip(("north", "harbour"), tables, strict=False):
+        evidence.add_local(f"update-{name}", ((0, 1),), [table])
+    assert evidence.counted((0, 1)) is None
+    assert evidence.pooled((0, 1)) is not None
+    evidence.add_local("update-valley", ((0, 1),), tables[2:])
+    assert known(evidence.counted((0, 1))).counts == pytest.approx(sum(tables))
+    assert evidence.counted((0, 2)) is None
+    evidence.add_sum("correlations", ((0, 2),), [counts(5, 4)])
+    evidence.add_local("update-north", ((0, 2),), [counts(6, 4, 100)])
+    assert known(evidence.counted((0, 2))).counts == pytest.approx(counts(5, 4))
+
+
 def test_a_party_with_two_tables_counts_once() -> None:
     """Both of its tables are of the same rows; else it would weigh twice as much as the others."""
     north = [np.array([60, 0, 0, 40, 0, 0] * 2), np.array([100, 0, 0, 0, 0, 0])]

@@ -1,5 +1,7 @@
 """The expected error of a 2-way count: the noise that such counts really have."""
 
+import re
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -11,6 +13,7 @@ from common.noise import sample_shares
 from common.plan import plan_study
 from common.queries import SumMoments, moment_design, sum_terms
 from curator.methods.networks import Evidence
+from curator.methods.parties import Released
 from curator.report.accuracy import expected_error
 from curator.report.graph import read_networks
 from tests.unit.curator.report.press import print_study, section, text_of
@@ -84,10 +87,64 @@ def test_tables_have_the_error_of_the_pairs_that_the_network_holds(name: str) ->
         for y in pair.family
         if owner[x] != owner[y]
     }
-    tables = [Evidence(study, list(publication.tables)).pooled(pair) for pair in sorted(pairs)]
+    tables = [Evidence(study, list(publication.tables)).counted(pair) for pair in sorted(pairs)]
     assert stated.deviation == pytest.approx(np.sqrt(np.mean([table.variance for table in tables if table])))
-    assert (stated.pairs, stated.covered) == (13, len(pairs))
+    covered = sum(table is not None for table in tables)
+    assert (stated.pairs, stated.covered, stated.partial) == (13, covered, len(pairs) - covered)
     assert stated.is_of_bits
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_some_parties_counted_is_no_count_of_all_rows(shared: bool) -> None:
+    """The first party has a table of columns 0 and 1, the second of 0 and 2; both have one of 1 and 2, or neither."""
+    method, rows = {"name": "independent"}, (1000, 3000)
+    study = make_study(schema=categories(2, 2, 2), names=("north", "harbour"), rows=rows, method=method)
+    networks: dict[str, list[Any]] = {"north": [[0, []], [1, [0]]], "harbour": [[0, []], [2, [0]]]}
+    for name, last in (("north", 2), ("harbour", 1)):
+        networks[name].append([last, [3 - last] if shared else []])
+    tables = [
+        Released((feature, *parents), np.full(2 ** (1 + len(parents)), 100.0), rows[party], 50.0, name)
+        for party, (name, network) in enumerate(networks.items())
+        for feature, parents in network
+    ]
+    model: Any = {"networks": [{"party": name, "network": network} for name, network in networks.items()]}
+    printed = print_study(study)
+    printed = replace(printed, publication=replace(printed.publication, model=model, tables=tables))
+    stated = expected_error(study, printed.publication)
+    assert (stated.pairs, stated.covered, stated.partial) == (3, int(shared), 2)
+    words = text_of(section(printed.tree, "error"))
+    if shared:
+        assert stated.deviation == 10.0, "two tables of variance 50, added up"
+        assert "There are 3 pairs of features of different columns. This figure speaks for 1 of them" in words
+        assert "Some of the parties, not all, counted 2 more." in words
+        assert "the others" not in words
+    else:
+        assert stated.deviation is None
+        assert "No two columns were counted together by all parties" in words
+        assert "none was released by all parties" in text_of(printed.tree.find(".//header"))
+
+
+def test_a_table_of_two_valued_columns_has_no_bits() -> None:
+    study = make_study(schema=categories(2, 2, 2), rows=(4000, 5000, 6000), epsilon="5", method={"name": "dp-ccbn"})
+    printed = print_study(study)
+    assert not expected_error(study, printed.publication).is_of_bits
+    for key in ("error", "model"):
+        assert "bit" not in re.findall(r"\w+", text_of(section(printed.tree, key)))
+
+
+@pytest.mark.parametrize("method", ["hpdp-dp", "dp-ccbn"])
+def test_hardly_any_noise_is_told_in_whole_sentences(method: str) -> None:
+    printed = print_study(
+        make_study(schema=categories(2, 2), rows=(9000, 9000, 9000), epsilon="200", method={"name": method})
+    )
+    size = expected_error(printed.study, printed.publication).deviation
+    assert size is not None
+    assert size < 0.1
+    words = text_of(section(printed.tree, "error"))
+    assert "< 0.1 out of 27,000" in words
+    assert "off by less than a tenth of a row out of 27,000 because of the noise" in words
+    assert "0.0 %" not in words
+    assert "below" not in words
 
 
 def test_a_network_without_arrows_says_so() -> None:

@@ -112,6 +112,38 @@ def test_tables_give_shares_of_categories_and_bins(name: str, encoding: str) -> 
     assert margins["unit"].is_constant
 
 
+def unlike(study: Study, seed: int) -> list[list[Codes]]:
+    """What is likely at one party is rare at the next; columns follow the first one."""
+    rng = np.random.default_rng(seed)
+    tables: list[list[Codes]] = []
+    for party, entry in enumerate(study.roster):
+        law = np.roll(np.array([0.4, 0.3, 0.1, 0.1, 0.05, 0.03, 0.01, 0.01]), 4 * party)
+        first = rng.choice(8, entry.rows, p=law)
+        others = [np.where(rng.random(entry.rows) < 0.7, first, rng.choice(8, entry.rows, p=law)) for _ in range(2)]
+        tables.append([column.astype(np.uint8) for column in (first, *others, first > 3)])
+    return tables
+
+
+@pytest.mark.parametrize("name", ["independent", "dp-subn"])
+def test_bands_hold_where_parties_are_not_alike(name: str) -> None:
+    """A party's own table says nothing about the others' rows, however little noise it has."""
+    schema = [{"name": f"x{i}", "type": "categorical", "categories": list("abcdefgh")} for i in range(3)]
+    study = make_study(schema=[*schema, SCHEMA[0]], rows=(20_000, 9_000, 3_000), epsilon="3", method={"name": name})
+    held = []
+    for seed in range(3):
+        tables = unlike(study, seed)
+        columns = [np.concatenate(parts) for parts in zip(*tables, strict=True)]
+        margins = read_margins(study, print_study(study, tables, seed).publication)
+        for column, margin in zip(columns, margins, strict=True):
+            shares = np.bincount(column, minlength=len(margin.shares)) / len(column)
+            bits = [shares[np.arange(len(shares)) >> bit & 1 == 1].sum() for bit in (2, 1, 0)]
+            assert any(r.released is not None for r in (*margin.shares, *margin.groups))
+            for reading, true in (*zip(margin.shares, shares, strict=True), *zip(margin.groups, bits, strict=False)):
+                if reading.released is not None:
+                    held.append(abs(reading.released - true) <= reading.band)
+    assert np.mean(held) >= 0.9
+
+
 def test_a_bit_is_named_by_what_it_stands_for() -> None:
     """The whole attribute's counts drown in noise, one bit's do not."""
     categories = [f"c{i}" for i in range(16)]

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ from common.gaussian import GRID
 from common.manifest import noise_law
 from common.plan import plan_study
 from common.study import Study
-from curator.report import figures
+from curator.report import figures, spending
+from curator.report.budget import list_phases
 from curator.report.components import read_components
-from curator.report.wording import measured, percent, percent_and_band, rounded, whole
+from curator.report.spending import bound_factor
+from curator.report.wording import measured, percent, percent_about, percent_and_band, rounded, whole
 from tests.unit.curator.report.press import IMPRINT, Print, cards, edges, print_study, section, text_of
 from tests.unit.party.rehearsal import SCHEMA, make_study
 
@@ -79,7 +82,12 @@ def test_it_says_what_was_spent_on_what(printed: Print) -> None:
         assert isinstance(law, dict)
         assert str(law.get("scale", law.get("epsilon_each"))) in text_of(words)
     assert "replace it by any other row" in text_of(words)
-    assert "together with up to 1 of the 3 parties" in text_of(words)
+    promise = (
+        "together with all of the other parties"
+        if study.method.name == "independent"
+        else "together with up to 1 of the 3 parties"
+    )
+    assert promise in text_of(words)
     widths = [float(x) for x in re.findall(r'style="width:([\d.]+)%', printed.page)]
     assert sum(widths) == pytest.approx(100 * 3, abs=0.5)
 
@@ -235,12 +243,74 @@ def test_many_parties_are_folded() -> None:
         ({"collusion": 0}, "does not hold towards another party"),
         ({"collusion": 0, "names": ["north"]}, "There is one party"),
         ({"epsilon": "50"}, "so large that it promises little"),
-        ({"epsilon": "0.5"}, "at most by a factor of 1.65"),
+        ({"epsilon": "0.5"}, "at most by a factor of 1.649."),
         ({"collusion": 2}, "together with up to 2 of the 3 parties"),
     ],
 )
 def test_the_promise_is_the_studys(changes: dict[str, Any], words: str) -> None:
     assert words in text_of(section(print_study(study_of("hpdp-dp", **changes)).tree, "budget"))
+
+
+@pytest.mark.parametrize("collusion", [0, 2])
+def test_parties_that_answer_alone_need_to_trust_nobody(collusion: int) -> None:
+    """Nothing is summed up, so no party can take its share of the noise out of anything."""
+    tree = print_study(study_of("independent", collusion=collusion)).tree
+    words = text_of(section(tree, "budget"))
+    assert "holds towards everybody: the public, and the curator together with all of the other parties" in words
+    assert "does not hold" not in words
+    assert "for each row; against the curator with all other parties" in text_of(tree.find(".//header"))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "factor"),
+    [
+        ("0.001", "1.00101"),
+        ("0.05", "1.0513"),
+        ("0.2", "1.222"),
+        ("1", "2.72"),
+        ("5", "149"),
+        ("0.000001", "1.00000101"),
+    ],
+)
+def test_the_factor_is_never_below_the_true_one(epsilon: str, factor: str) -> None:
+    assert bound_factor(Decimal(epsilon)) == factor
+    assert Decimal(factor) >= Decimal(epsilon).exp()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_party_alone_is_not_many(method: str) -> None:
+    tree = print_study(study_of(method, names=["north"], collusion=0)).tree
+    assert "for each row; against everybody else" in text_of(tree.find(".//header"))
+    assert "the promise holds towards everybody else" in text_of(section(tree, "budget"))
+    words = " ".join(text_of(line) for line in tree.iter() if line.tag in ("p", "li", "dd"))
+    assert not re.search("the parties(?! begin)|each other|Each party|each holds|of their own", words)
+    assert not re.search("all parties|not a party", text_of(section(tree, "budget")))
+    assert "what the party released about it" in text_of(section(tree, "columns"))
+
+
+def test_the_chance_in_the_draw_is_told() -> None:
+    words = text_of(section(print_study(study_of("dp-ccbn")).tree, "columns"))
+    assert "comes from the model, or from the chance in the draw of the rows: 2,800 of them" in words
+    assert "move a share by up to about 1.9 %." in words
+
+
+def test_every_phase_has_a_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = print_study(study_of("hpdp-dp"))
+    (first, last) = list_phases(printed.study)
+    monkeypatch.setattr(spending, "list_phases", lambda _: [first, *[replace(last, name=f"n{i}") for i in range(29)]])
+    letters = [text_of(e) for e in section(printed.tree, "budget").iter("span") if e.get("class") == "letter"]
+    assert (letters[:2], letters[25:28], len(set(letters))) == (["A", "B"], ["Z", "AA", "BB"], 30)
+
+
+def test_groups_of_bits_are_never_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They overlap: the rest of them together is no share."""
+    schema = [{"name": f"x{i}", "type": "categorical", "categories": [f"c{c}" for c in range(64)]} for i in range(2)]
+    printed = print_study(study_of("dp-subn", schema=schema, epsilon="0.5"))
+    monkeypatch.setattr(figures, "MOST_ROWS", 2)
+    monkeypatch.setattr(figures, "FEWEST_ROWS", 2)
+    words = text_of(cards(printed.tree)[0])
+    assert all(f"bit {bit}:" in words for bit in range(1, 7))
+    assert words.count("together") == 1
 
 
 def test_a_page_is_made_of_the_publication_alone() -> None:
@@ -253,9 +323,10 @@ def test_a_page_is_made_of_the_publication_alone() -> None:
 
 
 def test_numbers_are_written_for_people() -> None:
-    assert [rounded(n) for n in (0.01, 0.5, 3.14, 10.4, 237.2, 7949, 0.0999)] == [
-        "less than 0.1", "0.5", "3.1", "10", "240", "7,900", "less than 0.1",
+    assert [rounded(n) for n in (0.1, 0.5, 3.14, 9.96, 10.4, 237.2, 7949)] == [
+        "0.1", "0.5", "3.1", "10", "10", "240", "7,900",
     ]  # fmt: skip
+    assert [percent_about(s) for s in (0.02, 0.0004)] == ["about 2.0\u00a0%", "less than 0.1\u00a0%"]
     assert [percent(s) for s in (0.1234, -0.0001, -0.02, 1)] == [
         "12.3\u00a0%",
         "0.0\u00a0%",
