@@ -89,7 +89,7 @@ def test_in_containers(blocks: Blocks, clone: Path, composed: dict[str, str]) ->
     before, up, after = blocks.script("In containers (1)").partition("\ndocker-compose up ")
     assert up
     run(before, clone, composed, seconds=600)
-    verify_release(clone / "demo-docker-release" / "synod-demo-release", None)
+    verify_release(clone / "demo-docker-release", None)
 
     up, _, after = (up + after).strip().partition("\n")
     manifest = Path(composed["SYNOD_RELEASES"], "synod-demo-release", "manifest.json")
