@@ -133,9 +133,31 @@ def _quantile(share: float) -> float:
     return NormalDist().inv_cdf(float(np.clip(share, 1e-12, 1 - 1e-12)))
 
 
-def _step_margins(design: MomentDesign, model: GaussianModel, targets: Targets, latent: Floats) -> GaussianModel:
-    """Moves means, spreads and offsets towards the released margins, as far as these latent rows miss them."""
-    mean, deviation, _ = _column_moments(design, model, latent)
+@dataclass(frozen=True, slots=True, eq=False)
+class CutRows:
+    """The design's columns over rows cut from latent vectors."""
+
+    centred: Floats
+    mean: Floats
+    deviation: Floats
+
+    def correlation(self) -> Floats:
+        """The correlation of the columns."""
+        scaled = self.centred / np.maximum(self.deviation, 1e-6)
+        correlation: Floats = scaled.T @ scaled / len(scaled)
+        return correlation
+
+
+def _cut_rows(design: MomentDesign, model: GaussianModel, latent: Floats) -> CutRows:
+    vectors = row_vectors(design, cut_codes(design, model, latent))[:, 1:] / (2.0 * design.unit)
+    mean = vectors.mean(axis=0)
+    vectors -= mean
+    return CutRows(vectors, mean, np.sqrt((vectors**2).mean(axis=0)))
+
+
+def _step_margins(design: MomentDesign, model: GaussianModel, targets: Targets, cut: CutRows) -> GaussianModel:
+    """Moves means, spreads and offsets towards the released margins, as far as the rows that were cut miss them."""
+    mean, deviation = cut.mean, cut.deviation
     shift, spread = model.shift.copy(), model.spread.copy()
     for place, column in enumerate(design.signed):
         if column.role == "number":
@@ -144,25 +166,15 @@ def _step_margins(design: MomentDesign, model: GaussianModel, targets: Targets, 
             spread[place] = np.clip(spread[place] * np.clip(ratio, 0.5, 2.0), 1e-6, 4.0)
     for _, span in design.block_slices():
         inner = slice(span.start - 1, span.stop - 1)
-        floor = 1 / len(latent)
+        floor = 1 / len(cut.centred)
         shift[inner] += 0.5 * np.log((targets.mean[inner] + floor) / (mean[inner] + floor))
     return replace(model, shift=np.clip(shift, -40, 40), spread=spread)
-
-
-def _column_moments(design: MomentDesign, model: GaussianModel, latent: Floats) -> tuple[Floats, Floats, Floats]:
-    """Mean, deviation and correlation of the design's columns over rows cut from these latent vectors."""
-    vectors = row_vectors(design, cut_codes(design, model, latent))[:, 1:] / (2.0 * design.unit)
-    mean = vectors.mean(axis=0)
-    vectors -= mean
-    deviation = np.sqrt((vectors**2).mean(axis=0))
-    scaled = vectors / np.maximum(deviation, 1e-6)
-    return mean, deviation, scaled.T @ scaled / len(scaled)
 
 
 def _match_margins(design: MomentDesign, model: GaussianModel, targets: Targets, *, seed: int) -> GaussianModel:
     latent = latent_rows(model, REFERENCE_ROWS, rng=np.random.default_rng(seed))
     for _ in range(MARGIN_ROUNDS):
-        model = _step_margins(design, model, targets, latent)
+        model = _step_margins(design, model, targets, _cut_rows(design, model, latent))
     return model
 
 
@@ -182,7 +194,8 @@ def _match_correlations(design: MomentDesign, targets: Targets, *, seed: int) ->
     for _ in range(COPULA_ROUNDS):
         values, vectors = np.linalg.eigh(correlation)
         latent = (normals * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-        _, _, achieved = _column_moments(design, model, latent)
-        model = _step_margins(design, model, targets, latent)
-        correlation = nearest_correlation(correlation + np.where(free, targets.correlation - achieved, 0.0))
+        cut = _cut_rows(design, model, latent)
+        model = _step_margins(design, model, targets, cut)
+        missing = np.where(free, targets.correlation - cut.correlation(), 0.0)
+        correlation = nearest_correlation(correlation + missing)
     return correlation
