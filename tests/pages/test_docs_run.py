@@ -20,7 +20,7 @@ from common.manifest import verify_release
 from common.study import Study, parse_study
 from deploy.processes import await_curator
 from tests.integration.harness import Site, make_site, run_synod
-from tests.pages.book import Blocks, runs
+from tests.pages.book import ROOT, Blocks, runs
 from tests.pages.shell import run, run_until, started
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -205,6 +205,13 @@ def test_an_analyst_compares_a_release(blocks: Blocks, desk: Path) -> None:
     assert '"tvd2"' in told
     assert "ward" in told
     assert (desk / "evaluation.png").read_bytes().startswith(b"\x89PNG")
+
+
+@runs("docs/utility.md", "A table of your own")
+def test_a_method_is_measured_on_a_table(blocks: Blocks, desk: Path) -> None:
+    shutil.copy(desk / "patients.csv", desk / "table.csv")
+    told = run(blocks.script("A table of your own"), desk, {"PYTHONPATH": str(ROOT)}, seconds=300)
+    assert json.loads(told.splitlines()[-1])["runs"] == 10
 
 
 @runs("docs/demo-table.md", "The demo's table")
