@@ -16,6 +16,7 @@ from common.study import Study
 from common.wire import CALL_SECONDS, UPLOAD_SECONDS, explain, open_channel
 
 KEYGEN_SECONDS = 300.0
+DRAFT = ".draft"
 T = TypeVar("T")
 
 
@@ -46,13 +47,17 @@ class OperatorClient:
         self._call(lambda: self._stub.AbortStudy(pb.AbortStudyRequest(name=name), timeout=CALL_SECONDS))
 
     def fetch(self, name: str, folder: Path) -> None:
-        """Writes a release into a new or empty folder, whole or not at all."""
+        """Writes a release into a new or empty folder; what was cut off counts as nothing, and is fetched again.
+
+        The draft is inside of the folder, which may be a mounted one, or where the operator stands.
+        """
         require_empty(folder)
-        draft = folder.with_name(f"{folder.name}.draft")
+        draft = folder / DRAFT
         shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True)
         self._call(lambda: self._fetch(name, draft))
-        draft.rename(folder)
+        for path in draft.iterdir():
+            path.rename(folder / path.name)
+        draft.rmdir()
 
     def _fetch(self, name: str, folder: Path) -> None:
         current: Path | None = None
@@ -60,6 +65,7 @@ class OperatorClient:
             if part.file_name:
                 if Path(part.file_name).name != part.file_name:
                     raise SynodError(Code.CHECK_FAILED, "the curator sent a file name with a path in it.")
+                folder.mkdir(parents=True, exist_ok=True)
                 current = folder / part.file_name
                 current.write_bytes(b"")
             if current is None:
@@ -76,5 +82,5 @@ class OperatorClient:
 
 def require_empty(folder: Path) -> None:
     """Refuses a folder that holds something already."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if folder.exists() and (not folder.is_dir() or any(path.name != DRAFT for path in folder.iterdir())):
         raise invalid(f"{folder} is not an empty folder.", "Name another --out, or remove it first.")
