@@ -1,6 +1,7 @@
 """The store: what is there already changes nothing, what contradicts it is refused, and a full disk stores nothing."""
 
 import sqlite3
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -269,3 +270,29 @@ def test_no_private_key_is_in_the_store(store: Store, study: Study, tmp_path: Pa
         names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert names == {"studies", "enrolments", "transcripts", "queries", "notes", "submissions", "replies", "heads"}
     assert (tmp_path / STORE_FILE).stat().st_mode & 0o077 == 0
+
+
+def test_a_reader_on_another_thread_never_sees_a_transaction_half_done(tmp_path: Path) -> None:
+    """Checks read on worker threads while the event loop writes, all on one connection."""
+    store = Store(tmp_path)
+    written = threading.Event()
+    seen: list[bool] = []
+
+    def look() -> None:
+        written.wait(10)
+        seen.append(store.replied(b"study", "north", "acknowledged"))
+
+    def write_and_fail() -> None:
+        with store._transaction():
+            store._connection.execute("INSERT INTO replies VALUES (?, ?, ?)", (b"study", "north", "acknowledged"))
+            written.set()
+            reader.join(0.5)
+            raise RuntimeError("undone")
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    with pytest.raises(RuntimeError, match="undone"):
+        write_and_fail()
+    reader.join(10)
+    store.close()
+    assert seen == [False]
