@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-ROOMS := common curator party deploy bench tests
+ROOMS := synod/__init__.py common curator party deploy bench tests
 VERSION := 0.1.0
 PROTOS := proto/synod/v1/party.proto proto/synod/v1/study.proto
 

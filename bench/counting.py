@@ -17,7 +17,7 @@ from time import process_time
 import numpy as np
 from numpy.typing import NDArray
 
-from common.counting import PackedTable
+from synod.party.count.marginals import PackedTable
 
 ROWS = 45_222
 FEATURES = 52

@@ -18,12 +18,9 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from gmpy2 import mpz
 from numpy.typing import NDArray
 
-from common.coins import Coins
-from common.fixedbase import plan_window
-from common.masks import blind
-from common.noise import sample_shares
-from common.packing import Layout, noise_bound, pack, plan_layout, unpack
-from common.paillier import (
+from synod.common.crypto.fixedbase import plan_window
+from synod.common.crypto.packing import SlotLayout, noise_bound, pack, plan_slots, unpack
+from synod.common.crypto.paillier import (
     Encryptor,
     PublicKey,
     SecretKey,
@@ -33,6 +30,9 @@ from common.paillier import (
     encrypt_all,
     generate_key,
 )
+from synod.common.privacy.coins import Coins
+from synod.common.privacy.noise import sample_shares
+from synod.party.masks import blind
 
 ROWS = 45_222
 SCALE = Fraction(2 * 57 * 5)  # 57 marginals of one study at epsilon 0.2 in all, sensitivity 2
@@ -47,7 +47,7 @@ class Setting:
     """One key, one roster and one vector of counts."""
 
     secret: SecretKey
-    layout: Layout
+    layout: SlotLayout
     exchanges: tuple[bytes, ...]
 
     @property
@@ -87,7 +87,7 @@ def make_setting(secret: SecretKey, length: int, high: int) -> Setting:
     bound = noise_bound(SCALE, PARTIES, THRESHOLD, length)
     keys = (X25519PrivateKey.from_private_bytes(_exchange_secret(party)) for party in range(PARTIES))
     exchanges = tuple(key.public_key().public_bytes_raw() for key in keys)
-    return Setting(secret, plan_layout(length, 0, high, bound, secret.public.bits), exchanges)
+    return Setting(secret, plan_slots(length, 0, high, bound, secret.public.bits), exchanges)
 
 
 def clock(work: Callable[[], object]) -> float:

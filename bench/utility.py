@@ -16,14 +16,14 @@ from typing import Any
 import click
 import numpy as np
 
-from common.coins import Coins
-from common.encoding import Codes
-from common.study import Study, parse_study
-from common.yamltext import load_yaml
-from deploy.evaluation.marginals import measure_marginals
-from deploy.evaluation.tables import Table, bin_table, make_table, read_columns
-from deploy.inprocess import publish_in_process
-from party.dataset import Snapshot, count_rows, read_table
+from synod.common.privacy.coins import Coins
+from synod.common.runtime.yamltext import load_yaml
+from synod.common.study.encoding import Codes
+from synod.common.study.study import Study, parse_study
+from synod.deploy.evaluate.marginals import measure_marginals
+from synod.deploy.evaluate.tables import Table, bin_table, make_table, read_columns
+from synod.deploy.simulate import publish_in_process
+from synod.party.table.source import Snapshot, count_rows, read_table
 
 METHODS: dict[str, dict[str, Any]] = {
     "hpdp-dp": {"name": "hpdp-dp"},

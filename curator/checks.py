@@ -9,16 +9,24 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from common.answers import check_answer, expected_bytes
-from common.errors import check_failed
-from common.features import sizes_of
-from common.identity import require_signature
-from common.paillier import PublicKey, check_ciphertexts
-from common.plan import Step
-from common.queries import Query, SumMarginals, SumMoments, SumTerms, moment_design, query_digest, sum_terms
-from common.study import Study
-from common.submission import AnsweredStep, Submission, account_statement, digest_of
-from common.transcript import Transcript
+from synod.common.crypto.identity import require_signature
+from synod.common.crypto.paillier import PublicKey, check_ciphertexts
+from synod.common.protocol.answers import check_answer, expected_bytes
+from synod.common.protocol.plan import Step
+from synod.common.protocol.queries import (
+    Query,
+    SumMarginals,
+    SumMoments,
+    SumTerms,
+    moment_design,
+    query_digest,
+    sum_terms,
+)
+from synod.common.protocol.submission import AnsweredStep, Submission, account_statement, digest_of
+from synod.common.protocol.transcript import Transcript
+from synod.common.runtime.errors import check_failed
+from synod.common.study.features import sizes_of
+from synod.common.study.study import Study
 
 
 def check_header(

@@ -10,19 +10,19 @@ from typing import Any
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
-from synod.v1 import party_pb2, party_pb2_grpc, study_pb2, study_pb2_grpc
 
-from common.certificates import check_own_certificate
-from common.errors import Code, SynodError
-from common.health import tell_health
-from common.identity import Identity
-from common.locks import exclusive_lock
-from common.settings import CuratorSettings
-from common.wire import open_server, server_credentials
-from curator.office import Changes, Office
-from curator.service import PartyServicer, StudyServicer
-from curator.store import Store
-from curator.studies import StudyDesk
+from synod.common.crypto.certificates import check_own_certificate
+from synod.common.crypto.identity import Identity
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.runtime.health import tell_health
+from synod.common.runtime.locks import exclusive_lock
+from synod.common.runtime.settings import CuratorSettings
+from synod.common.runtime.wire import open_server, server_credentials
+from synod.curator.context import Changes, Context
+from synod.curator.rpc import PartyServicer, StudyServicer
+from synod.curator.store import Store
+from synod.curator.study_handler import StudyHandler
+from synod.v1 import party_pb2, party_pb2_grpc, study_pb2, study_pb2_grpc
 
 log = logging.getLogger("synod.curator")
 
@@ -47,10 +47,10 @@ async def serve(settings: CuratorSettings) -> None:
     check_own_certificate(settings.tls, None, now=datetime.now(UTC))
     with exclusive_lock(settings.state), tell_health(settings.health) as tell:
         identity = load_identity(settings)
-        office = Office(Store(settings.state), identity, settings.state, Changes(), settings.workers, time.time)
-        studies = StudyDesk(office)
+        context = Context(Store(settings.state), identity, settings.state, Changes(), settings.workers, time.time)
+        studies = StudyHandler(context)
         server = open_server()
-        party_pb2_grpc.add_PartyServiceServicer_to_server(PartyServicer(office), server)
+        party_pb2_grpc.add_PartyServiceServicer_to_server(PartyServicer(context), server)
         study_pb2_grpc.add_StudyServiceServicer_to_server(StudyServicer(studies, settings.operators), server)
         ready = health.aio.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(ready, server)
@@ -66,9 +66,9 @@ async def serve(settings: CuratorSettings) -> None:
         await _stop_signal()
         tell(False)
         await _set_health(ready, health_pb2.HealthCheckResponse.NOT_SERVING)
-        office.changes.announce()
+        context.changes.announce()
         await server.stop(GRACE_SECONDS)
-        office.store.close()
+        context.store.close()
 
 
 def _bind(server: grpc.aio.Server, settings: CuratorSettings) -> int:

@@ -14,16 +14,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from common.answers import Choice, read_choices, read_counts, read_rows, write_counts
-from common.canonical import Json, canonical_bytes
-from common.encoding import Codes, codings_of
-from common.errors import Code, SynodError
-from common.gaussian import GaussianModel, concatenate_columns
-from common.identity import Identity
-from common.packing import unpack
-from common.paillier import SecretKey, add_all, decrypt_all
-from common.plan import Plan, Step, plan_study
-from common.queries import (
+from synod.common.crypto.canonical import Json, canonical_bytes
+from synod.common.crypto.identity import Identity
+from synod.common.crypto.packing import unpack
+from synod.common.crypto.paillier import SecretKey, add_all, decrypt_all
+from synod.common.models.gaussian import GaussianModel, concatenate_columns
+from synod.common.protocol.answers import Choice, read_choices, read_counts, read_rows, write_counts
+from synod.common.protocol.plan import Plan, Step, plan_study
+from synod.common.protocol.queries import (
     ChooseParents,
     EncryptedSum,
     LocalMarginals,
@@ -36,14 +34,16 @@ from common.queries import (
     share_rows,
     sum_terms,
 )
-from common.study import Study
-from common.transcript import Transcript, parse_transcript
-from curator.checks import check_marginals, check_moments
-from curator.methods import RECIPES
-from curator.methods.parties import Sets
-from curator.office import Office
-from curator.release import write_release
-from curator.store import State
+from synod.common.protocol.transcript import Transcript, parse_transcript
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.study.encoding import Codes, codings_of
+from synod.common.study.study import Study
+from synod.curator.checks import check_marginals, check_moments
+from synod.curator.context import Context
+from synod.curator.methods import RECIPES
+from synod.curator.methods.base import Sets
+from synod.curator.release.files import write_release
+from synod.curator.store import State
 
 log = logging.getLogger("synod.curator")
 
@@ -54,9 +54,9 @@ T = TypeVar("T")
 class Session:
     """One study's run. Implements `Parties` for its recipe."""
 
-    def __init__(self, office: Office, study: Study, key: SecretKey) -> None:
-        self._office = office
-        self._store = office.store
+    def __init__(self, context: Context, study: Study, key: SecretKey) -> None:
+        self._context = context
+        self._store = context.store
         self.study = study
         self.study_hash = study.digest()
         self._plan: Plan = plan_study(study)
@@ -80,14 +80,14 @@ class Session:
         seed = await self._seed()
         publication = await RECIPES[self.study.method.name](self.study, self, rng=np.random.default_rng(seed))
         self._require_open()
-        await asyncio.to_thread(write_release, self._office, self.study, transcript, publication, seed)
+        await asyncio.to_thread(write_release, self._context, self.study, transcript, publication, seed)
         self._end(State.PUBLISHED)
         self._require(State.PUBLISHED)
         log.info("published", extra={"study": self.study.name})
 
     async def _wait(self) -> None:
         """Waits for a change; a study that a party or the operator ended meanwhile goes no further."""
-        await self._office.changes.wait()
+        await self._context.changes.wait()
         self._require_open()
 
     def _require_open(self) -> None:
@@ -100,7 +100,7 @@ class Session:
 
     def _end(self, outcome: State, reason: str = "") -> None:
         self._store.end_study(self.study_hash, outcome, reason)
-        self._office.changes.announce()
+        self._context.changes.announce()
 
     async def _seed(self) -> int:
         def draw() -> Json:
@@ -120,9 +120,9 @@ class Session:
             enrolments = self._store.enrolments(self.study_hash)
             public = self._key.public
             transcript = Transcript(self.study_hash, public.n, public.h_s, tuple(enrolments[name] for name in names))
-            envelope = seal_transcript(transcript, self._office.identity)
+            envelope = seal_transcript(transcript, self._context.identity)
             self._store.fix_transcript(self.study_hash, envelope)
-            self._office.changes.announce()
+            self._context.changes.announce()
             log.info("keyed", extra={"study": self.study.name, "parties": len(names)})
         return open_transcript(envelope)
 
@@ -171,17 +171,17 @@ class Session:
         """Logs the query, waits for every answer, combines them, and logs the result."""
         step = self._plan.step(label)
         body = canonical_bytes(query.to_json())
-        answer = self._store.open_query(self.study_hash, step.label, body, now=int(self._office.clock()))
+        answer = self._store.open_query(self.study_hash, step.label, body, now=int(self._context.clock()))
         if answer is not None:
             return answer
-        self._office.changes.announce()
+        self._context.changes.announce()
         log.info("round open", extra={"study": self.study.name, "round": step.label})
         while self._store.submitters(self.study_hash, step.label) != set(step.answerers):
             await self._wait()
         self._require_open()
         answer = await asyncio.to_thread(self._combine, step, query)
         self._store.close_query(self.study_hash, step.label, answer)
-        self._office.changes.announce()
+        self._context.changes.announce()
         log.info("round closed", extra={"study": self.study.name, "round": step.label})
         return answer
 
@@ -195,7 +195,7 @@ class Session:
     def _add_up(self, step: Step, query: EncryptedSum, payloads: Iterable[bytes]) -> NDArray[np.int64]:
         """Multiplies the parties' ciphertexts, decrypts, unpacks, and checks the sums (6)."""
         total = add_all(self._key.public, payloads)
-        plain = decrypt_all(self._key, total, self._office.workers)
+        plain = decrypt_all(self._key, total, self._context.workers)
         terms = sum_terms(query, step, self.study)
         sums = unpack(terms.layout(self.study.key_bits), plain, self._key.public.n)
         if isinstance(query, SumMoments):

@@ -14,13 +14,13 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from common.canonical import Json, canonical_bytes
-from common.errors import Code, SynodError
-from common.identity import verify
-from common.sqlite import open_database, storage_errors, transaction
-from common.study import Study, parse_study
-from common.submission import Submission, head_statement
-from common.transcript import Enrolment
+from synod.common.crypto.canonical import Json, canonical_bytes
+from synod.common.crypto.identity import verify
+from synod.common.protocol.submission import Submission, head_statement
+from synod.common.protocol.transcript import Enrolment
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.runtime.sqlite import open_database, storage_errors, transaction
+from synod.common.study.study import Study, parse_study
 
 STORE_FILE = "store.sqlite"
 TABLES = """

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from common.cost import FREE, Cost
-from common.errors import refused
+from synod.common.privacy.cost import FREE, Cost
+from synod.common.runtime.errors import refused
 
 Entry = Mapping[str, Any]
 

@@ -13,19 +13,17 @@ import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from numpy.typing import NDArray
 
-from common.answers import write_choices, write_counts, write_rows
-from common.canonical import Json, canonical_bytes
-from common.coins import Coins
-from common.encoding import Codes
-from common.gaussian import draw_rows
-from common.identity import Identity
-from common.masks import blind
-from common.moments import sum_moments
-from common.noise import sample_shares
-from common.packing import pack
-from common.paillier import PublicKey, encrypt_all
-from common.plan import Step
-from common.queries import (
+from synod.common.crypto.canonical import Json, canonical_bytes
+from synod.common.crypto.identity import Identity
+from synod.common.crypto.packing import pack
+from synod.common.crypto.paillier import PublicKey, encrypt_all
+from synod.common.models.gaussian import draw_rows
+from synod.common.models.moments import sum_moments
+from synod.common.privacy.coins import Coins
+from synod.common.privacy.noise import sample_shares
+from synod.common.protocol.answers import write_choices, write_counts, write_rows
+from synod.common.protocol.plan import Step
+from synod.common.protocol.queries import (
     ChooseParents,
     EncryptedSum,
     LocalMarginals,
@@ -37,9 +35,11 @@ from common.queries import (
     moment_design,
     sum_terms,
 )
-from common.study import Study
-from common.transcript import Enrolment, Transcript
-from party.local import choose_parents, exact_counts, noisy_counts
+from synod.common.protocol.transcript import Enrolment, Transcript
+from synod.common.study.encoding import Codes
+from synod.common.study.study import Study
+from synod.party.count.parents import choose_parents, exact_counts, noisy_counts
+from synod.party.masks import blind
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,17 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 import grpc
+
+from synod.common.crypto.certificates import check_own_certificate
+from synod.common.crypto.identity import Identity
+from synod.common.protocol.submission import Submission
+from synod.common.protocol.transcript import PROTOCOL, Enrolment
+from synod.common.runtime.errors import Code, SynodError, check_failed
+from synod.common.runtime.settings import PartySettings
+from synod.common.runtime.wire import CALL_SECONDS, UPLOAD_SECONDS, chunks_of, explain, open_channel
+from synod.party.ledger import Head
 from synod.v1 import party_pb2 as pb
 from synod.v1 import party_pb2_grpc as rpc
-
-from common.certificates import check_own_certificate
-from common.errors import Code, SynodError, check_failed
-from common.identity import Identity
-from common.settings import PartySettings
-from common.submission import Submission
-from common.transcript import PROTOCOL, Enrolment
-from common.wire import CALL_SECONDS, UPLOAD_SECONDS, chunks_of, explain, open_channel
-from party.ledger import Head
 
 T = TypeVar("T")
 LARGEST_DOCUMENT_BYTES = 64 << 20

@@ -8,19 +8,26 @@ import random
 import threading
 from collections.abc import Callable
 
+from synod.common.crypto.identity import Identity, fingerprint, verify
+from synod.common.protocol.submission import Submission
+from synod.common.protocol.transcript import PROTOCOL
+from synod.common.runtime.errors import Code, SynodError, refused
+from synod.common.runtime.settings import PartySettings
+from synod.common.study.study import parse_study
+from synod.party.approval import check_study, reserve, snapshot_folder
+from synod.party.client import CuratorClient, Greeting
+from synod.party.ledger import Head, Ledger
+from synod.party.rounds import (
+    Responder,
+    answer_round,
+    check_round,
+    expected_query,
+    open_approval,
+    read_document,
+    secrets_of,
+)
+from synod.party.table.source import TableError, drop_snapshot, load_snapshot
 from synod.v1 import party_pb2 as pb
-
-from common.errors import Code, SynodError, refused
-from common.identity import Identity, fingerprint, verify
-from common.settings import PartySettings
-from common.study import parse_study
-from common.submission import Submission
-from common.transcript import PROTOCOL
-from party.client import CuratorClient, Greeting
-from party.dataset import TableError, drop_snapshot, load_snapshot
-from party.ledger import Head, Ledger
-from party.operations import rehearse, reserve, snapshot_folder
-from party.rounds import Desk, answer_round, check_round, expected_query, open_approval, read_document, secrets_of
 
 log = logging.getLogger("synod.party")
 
@@ -50,7 +57,9 @@ class Daemon:
         self._identity = identity
         self._clock = clock
         self._tell_contact = tell_contact
-        self._desk = Desk(settings.name, identity, ledger, settings.curator, settings.workers, settings.max_cells)
+        self._responder = Responder(
+            settings.name, identity, ledger, settings.curator, settings.workers, settings.max_cells
+        )
         self._stopped = threading.Event()
         self._client = CuratorClient(settings, identity)
         self._waiting: set[bytes] = set()
@@ -175,7 +184,7 @@ class Daemon:
                 )
             self._approve_automatically(move.study_hash)
         approval = open_approval(self._ledger, move.study_hash)
-        enrolment = secrets_of(self._desk, approval).enrolment(self._settings.name, self._identity)
+        enrolment = secrets_of(self._responder, approval).enrolment(self._settings.name, self._identity)
         self._client.enrol(move.study_hash, enrolment, self._ledger.head())
         log.info("enrolled", extra={"study": move.study_name})
 
@@ -185,7 +194,7 @@ class Daemon:
         if study.digest() != study_hash:
             raise refused("the curator's study does not have the hash that it is announced with.")
         try:
-            reserve(self._settings, rehearse(self._settings, study), now=self._now())
+            reserve(self._settings, check_study(self._settings, study), now=self._now())
         except SynodError as error:
             if error.code in RETRIED:
                 raise
@@ -218,11 +227,11 @@ class Daemon:
             self._client.document(move.study_hash, pb.DOCUMENT_KIND_TRANSCRIPT),
             self._client.document(move.study_hash, pb.DOCUMENT_KIND_QUERY, move.label),
         )
-        asked = check_round(self._desk, approval, study, move.label, documents)
+        asked = check_round(self._responder, approval, study, move.label, documents)
         folder = snapshot_folder(self._settings, move.study_hash)
         snapshot = load_snapshot(folder, study, bytes.fromhex(approval.snapshot), seal=self._ledger.seal)
         query = expected_query(asked.step, study, documents[1])
-        answer_round(self._desk, approval, asked, query, snapshot, now=self._now())
+        answer_round(self._responder, approval, asked, query, snapshot, now=self._now())
 
     def _close(self, move: pb.Move) -> None:
         outcome = OUTCOMES[move.kind]

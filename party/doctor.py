@@ -9,21 +9,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from common.certificates import check_own_certificate
-from common.errors import Code, SynodError, check_failed, refused
-from common.identity import Identity, fingerprint
-from common.settings import PartySettings
-from common.study import Study
-from party.client import CuratorClient, Greeting
-from party.daemon import LARGEST_SKEW_SECONDS, check_not_behind
-from party.ledger import Ledger
-from party.operations import identity_path, rehearse
+from synod.common.crypto.certificates import check_own_certificate
+from synod.common.crypto.identity import Identity, fingerprint
+from synod.common.runtime.errors import Code, SynodError, check_failed, refused
+from synod.common.runtime.settings import PartySettings
+from synod.common.study.study import Study
+from synod.party.approval import check_study, identity_path
+from synod.party.client import CuratorClient, Greeting
+from synod.party.daemon import LARGEST_SKEW_SECONDS, check_not_behind
+from synod.party.ledger import Ledger
 
 CONNECT_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Diagnosis:
     """One examined thing; `error` says what is wrong and what to do."""
 
     what: str
@@ -31,7 +31,7 @@ class Finding:
     error: SynodError | None = None
 
 
-def examine(settings: PartySettings, study: Study | None, *, now: datetime) -> Iterator[Finding]:
+def examine(settings: PartySettings, study: Study | None, *, now: datetime) -> Iterator[Diagnosis]:
     """Examines everything, in order; stops where the rest cannot be examined."""
     yield _try("certificate", lambda: _check_certificate(settings, now))
     host, port = settings.address.rsplit(":", 1)
@@ -52,7 +52,7 @@ def examine(settings: PartySettings, study: Study | None, *, now: datetime) -> I
     if ledger.error is None:
         yield from _talk(settings)
     if study is not None:
-        yield _try("study", lambda: f"fits; it would cost epsilon {rehearse(settings, study).cost.describe()}")
+        yield _try("study", lambda: f"fits; it would cost epsilon {check_study(settings, study).cost.describe()}")
 
 
 def _check_certificate(settings: PartySettings, now: datetime) -> str:
@@ -60,11 +60,11 @@ def _check_certificate(settings: PartySettings, now: datetime) -> str:
     return f"valid, for {settings.name}"
 
 
-def _try(what: str, check: Callable[[], str]) -> Finding:
+def _try(what: str, check: Callable[[], str]) -> Diagnosis:
     try:
-        return Finding(what, check())
+        return Diagnosis(what, check())
     except SynodError as error:
-        return Finding(what, "", error)
+        return Diagnosis(what, "", error)
 
 
 def _look_up(host: str, proxy: str | None) -> str:
@@ -102,7 +102,7 @@ def _read_ledger(settings: PartySettings) -> str:
         ledger.close()
 
 
-def _talk(settings: PartySettings) -> Iterator[Finding]:
+def _talk(settings: PartySettings) -> Iterator[Diagnosis]:
     client = CuratorClient(settings, Identity.load(identity_path(settings)))
     ledger = Ledger.open(settings.state)
     try:
@@ -110,14 +110,16 @@ def _talk(settings: PartySettings) -> Iterator[Finding]:
         try:
             greeting = client.greet(head)
         except SynodError as error:
-            yield Finding("curator", "", error)
+            yield Diagnosis("curator", "", error)
             return
         yield _try("curator", lambda: _check_curator(settings, greeting))
         yield _try("ledger's age", lambda: _check_age(settings, ledger, greeting))
         yield _try("clock", lambda: _check_clock(greeting))
         moves = client.pull(head, [], 0)
         names = ", ".join(sorted({move.study_name for move in moves}))
-        yield Finding("roster", f"to do: {names}" if names else f"no study of the curator's waits for {settings.name}")
+        yield Diagnosis(
+            "roster", f"to do: {names}" if names else f"no study of the curator's waits for {settings.name}"
+        )
     finally:
         client.close()
         ledger.close()

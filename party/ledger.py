@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common.canonical import Json, canonical_bytes, canonical_hash
-from common.coins import KEY_BYTES
-from common.cost import Cost
-from common.errors import check_failed, invalid, refused
-from common.files import sync_folder
-from common.sqlite import open_database, storage_errors, transaction
-from common.study import Study, parse_study
-from common.submission import head_statement
-from party.account import Account, Entry, fold
+from synod.common.crypto.canonical import Json, canonical_bytes, canonical_hash
+from synod.common.privacy.coins import KEY_BYTES
+from synod.common.privacy.cost import Cost
+from synod.common.protocol.submission import head_statement
+from synod.common.runtime.errors import check_failed, invalid, refused
+from synod.common.runtime.files import sync_folder
+from synod.common.runtime.sqlite import open_database, storage_errors, transaction
+from synod.common.study.study import Study, parse_study
+from synod.party.account import Account, Entry, fold
 
 LEDGER_FILE = "ledger.sqlite"
 GENESIS = bytes(32)

@@ -1,12 +1,12 @@
 """The policy: what this party's operator allows, checked against a study before anything is read or reserved. Pure."""
 
-from common.cost import Cost
-from common.errors import refused
-from common.methods import HpdpDp
-from common.plan import plan_study
-from common.queries import SumMoments, check_answerable, check_feasible
-from common.settings import PartySettings
-from common.study import Study
+from synod.common.methods.base import HpdpDp
+from synod.common.privacy.cost import Cost
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries import SumMoments, check_answerable, check_feasible
+from synod.common.runtime.errors import refused
+from synod.common.runtime.settings import PartySettings
+from synod.common.study.study import Study
 
 
 def check_policy(settings: PartySettings, study: Study, *, own_key: str) -> Cost:

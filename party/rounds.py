@@ -8,24 +8,24 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from common.canonical import Json, canonical_bytes
-from common.errors import Code, SynodError, check_failed, refused
-from common.identity import Identity, fingerprint, require_signature
-from common.paillier import PublicKey, check_public_key
-from common.plan import Step, plan_study
-from common.queries import ChooseParents, Query, check_answerable, parse_query, query_digest
-from common.study import Study
-from common.submission import AnsweredStep, Submission, digest_of
-from common.transcript import Transcript, check_transcript, parse_transcript
-from common.usefulness import chosen_cells
-from party.account import Approval
-from party.answer import Round, Secrets, answer
-from party.dataset import Snapshot
-from party.ledger import Ledger, StoredAnswer
+from synod.common.crypto.canonical import Json, canonical_bytes
+from synod.common.crypto.identity import Identity, fingerprint, require_signature
+from synod.common.crypto.paillier import PublicKey, check_public_key
+from synod.common.models.usefulness import chosen_cells
+from synod.common.protocol.plan import Step, plan_study
+from synod.common.protocol.queries import ChooseParents, Query, check_answerable, parse_query, query_digest
+from synod.common.protocol.submission import AnsweredStep, Submission, digest_of
+from synod.common.protocol.transcript import Transcript, check_transcript, parse_transcript
+from synod.common.runtime.errors import Code, SynodError, check_failed, refused
+from synod.common.study.study import Study
+from synod.party.account import Approval
+from synod.party.answer import Round, Secrets, answer
+from synod.party.ledger import Ledger, StoredAnswer
+from synod.party.table.source import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class Responder:
     """What answering needs: who this party is, its ledger, and whom it expects as the curator."""
 
     name: str
@@ -36,7 +36,9 @@ class Desk:
     max_cells: int
 
 
-def check_round(desk: Desk, approval: Approval, study: Study, label: str, documents: tuple[bytes, bytes]) -> Round:
+def check_round(
+    responder: Responder, approval: Approval, study: Study, label: str, documents: tuple[bytes, bytes]
+) -> Round:
     """Checks what the curator sent for a round.
 
     1. the transcript is signed by the curator that this party's configuration pins; 2. it is of the approved study
@@ -47,12 +49,12 @@ def check_round(desk: Desk, approval: Approval, study: Study, label: str, docume
     transcript_document, query_document = documents
     study_hash = study.digest()
     # 1
-    transcript = _signed_transcript(desk, transcript_document)
+    transcript = _signed_transcript(responder, transcript_document)
     # 2
     check_transcript(transcript, study, study_hash)
     # 3
-    index = study.index_of(desk.name)
-    own = secrets_of(desk, approval).enrolment(desk.name, desk.identity)
+    index = study.index_of(responder.name)
+    own = secrets_of(responder, approval).enrolment(responder.name, responder.identity)
     if transcript.enrolments[index] != own:
         raise check_failed("the transcript holds other keys than this party enrolled with.")
     # 4
@@ -62,30 +64,30 @@ def check_round(desk: Desk, approval: Approval, study: Study, label: str, docume
     if any(charge.transcript != transcript_hash.hex() for charge in approval.charges):
         raise check_failed("this study was answered before under another transcript.")
     # 6
-    step = next_step(desk, approval, study, label)
+    step = next_step(responder, approval, study, label)
     # 7
     query = expected_query(step, study, query_document)
-    check_answerable(query, study, desk.max_cells)
+    check_answerable(query, study, responder.max_cells)
     check_table_size(query, study, study.roster[index].rows)
     return Round(study, step, query_digest(query, step, study), transcript, transcript_hash, index)
 
 
-def _signed_transcript(desk: Desk, document: bytes) -> Transcript:
+def _signed_transcript(responder: Responder, document: bytes) -> Transcript:
     envelope = read_document(document)
     try:
         key, signature = bytes.fromhex(envelope["curator"]), bytes.fromhex(envelope["signature"])
         content = envelope["transcript"]
     except (KeyError, TypeError, ValueError):
         raise check_failed("the transcript is malformed.") from None
-    if fingerprint(key) != desk.curator:
+    if fingerprint(key) != responder.curator:
         raise check_failed("the transcript is not from the curator that `curator` pins.")
     require_signature(key, "transcript", content, signature, signer="the curator")
     return parse_transcript(content)
 
 
-def next_step(desk: Desk, approval: Approval, study: Study, label: str) -> Step:
+def next_step(responder: Responder, approval: Approval, study: Study, label: str) -> Step:
     """The next planned step of this party, if `label` names it; anything else is refused."""
-    steps = plan_study(study).steps_of(desk.name)
+    steps = plan_study(study).steps_of(responder.name)
     answered = len(approval.charges)
     if answered >= len(steps) or steps[answered].label != label:
         raise refused("the round is not the next step of the approved plan.")
@@ -109,13 +111,15 @@ def expected_query(step: Step, study: Study, document: bytes) -> Query:
     return query
 
 
-def answer_round(desk: Desk, approval: Approval, asked: Round, query: Query, snapshot: Snapshot, *, now: int) -> None:
+def answer_round(
+    responder: Responder, approval: Approval, asked: Round, query: Query, snapshot: Snapshot, *, now: int
+) -> None:
     """Computes the answer, and stores charge and answer in one transaction.
 
     Guarantee: nothing has left the house when this returns; what leaves afterwards is what was stored.
     """
-    secrets = secrets_of(desk, approval)
-    payload = answer(query, asked, snapshot.columns, secrets=secrets, workers=desk.workers)
+    secrets = secrets_of(responder, approval)
+    payload = answer(query, asked, snapshot.columns, secrets=secrets, workers=responder.workers)
     charge = AnsweredStep(asked.step.label, asked.query_hash.hex(), asked.step.cost)
     earlier = [AnsweredStep(c.label, c.query, c.cost) for c in approval.charges]
     public = PublicKey(asked.transcript.modulus, asked.transcript.generator)
@@ -127,7 +131,7 @@ def answer_round(desk: Desk, approval: Approval, asked: Round, query: Query, sna
         key_id=bytes.fromhex(public.key_id),
         length=len(payload),
         digest=digest_of(payload),
-    ).signed_by(desk.identity, desk.name, [*earlier, charge])
+    ).signed_by(responder.identity, responder.name, [*earlier, charge])
     entry: dict[str, Json] = {
         "label": charge.label,
         "query": charge.query,
@@ -135,12 +139,12 @@ def answer_round(desk: Desk, approval: Approval, asked: Round, query: Query, sna
         "cost": str(charge.cost),
         "answer": submission.digest.hex(),
     }
-    desk.ledger.charge(asked.transcript.study_hash, entry, StoredAnswer(submission.to_json(), payload), now=now)
+    responder.ledger.charge(asked.transcript.study_hash, entry, StoredAnswer(submission.to_json(), payload), now=now)
 
 
-def secrets_of(desk: Desk, approval: Approval) -> Secrets:
+def secrets_of(responder: Responder, approval: Approval) -> Secrets:
     """The derived keys of an approved study."""
-    return Secrets(desk.ledger.secret(), bytes.fromhex(approval.study), bytes.fromhex(approval.snapshot))
+    return Secrets(responder.ledger.secret(), bytes.fromhex(approval.study), bytes.fromhex(approval.snapshot))
 
 
 def open_approval(ledger: Ledger, study_hash: bytes) -> Approval:

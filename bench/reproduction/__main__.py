@@ -16,9 +16,9 @@ from bench.reproduction.runner import run_points
 from bench.reproduction.store import Result, read_results
 from bench.reproduction.summary import Figures, Run, read_figures, summarize, write_figures
 from bench.reproduction.tables import MADE, source_of
-from deploy.evaluation.classifiers import require_classifier
-from deploy.evaluation.plot import require_plot
-from deploy.terminal import command, say
+from synod.deploy.cli.terminal import command, say
+from synod.deploy.evaluate.classifiers import require_classifier
+from synod.deploy.evaluate.plot import require_plot
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

@@ -10,19 +10,19 @@ from bench.reproduction.messages import CountedParties, forecast_candidates
 from bench.reproduction.noisyviews import measure_cover, measure_views
 from bench.reproduction.points import METHODS, PAPER_CONTRIBUTIONS, PAPER_HPDP, Point
 from bench.reproduction.tables import Rows, deal_rows, load_rows, study_for
-from common.coins import Coins
-from common.encoding import Codes, codings_of
-from common.errors import SynodError
-from common.features import decode_features
-from common.gaussian import parse_model
-from common.methods import HpdpDp
-from common.queries import moment_design
-from common.study import Study
-from curator.methods import RECIPES
-from curator.methods.parties import Publication
-from deploy.evaluation.classifiers import measure_misclassification
-from deploy.evaluation.marginals import measure_marginals
-from deploy.evaluation.tables import in_bins, make_table, split_bits, to_bins
+from synod.common.methods.base import HpdpDp
+from synod.common.models.gaussian import parse_model
+from synod.common.privacy.coins import Coins
+from synod.common.protocol.queries import moment_design
+from synod.common.runtime.errors import SynodError
+from synod.common.study.encoding import Codes, codings_of
+from synod.common.study.features import decode_features
+from synod.common.study.study import Study
+from synod.curator.methods import RECIPES
+from synod.curator.methods.base import Publication
+from synod.deploy.evaluate.classifiers import measure_misclassification
+from synod.deploy.evaluate.marginals import measure_marginals
+from synod.deploy.evaluate.tables import in_bins, make_table, split_bits, to_bins
 
 MOST_CANDIDATES = 4_000
 ORDERS = (2, 3)

@@ -12,17 +12,17 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from common.answers import Choice, write_choices, write_counts, write_rows
-from common.encoding import Codes
-from common.features import sizes_of
-from common.gaussian import GaussianModel
-from common.packing import noise_bound, plan_layout
-from common.plan import plan_study
-from common.queries import MARGINAL_SENSITIVITY, ChooseParents, EncryptedSum, sum_terms
-from common.study import Study
-from common.usefulness import parameter_cells
-from curator.methods.parties import Sets
-from deploy.inprocess import InProcessParties
+from synod.common.crypto.packing import noise_bound, plan_slots
+from synod.common.models.gaussian import GaussianModel
+from synod.common.models.usefulness import parameter_cells
+from synod.common.protocol.answers import Choice, write_choices, write_counts, write_rows
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries import MARGINAL_SENSITIVITY, ChooseParents, EncryptedSum, sum_terms
+from synod.common.study.encoding import Codes
+from synod.common.study.features import sizes_of
+from synod.common.study.study import Study
+from synod.curator.methods.base import Sets
+from synod.deploy.simulate import InProcessParties
 
 PAPER_BYTES_PER_CELL = 2 * 1024 // 8
 
@@ -106,7 +106,7 @@ def plan_sum(study: Study, label: str, tables: int, numbers: int) -> int:
     """How many ciphertexts the numbers of so many tables take in one step of the plan."""
     scale = Fraction(MARGINAL_SENSITIVITY * tables) / plan_study(study).step(label).cost.epsilon
     bound = noise_bound(scale, len(study.roster), study.collusion, numbers)
-    return plan_layout(numbers, 0, study.total_rows, bound, study.key_bits).ciphertexts
+    return plan_slots(numbers, 0, study.total_rows, bound, study.key_bits).ciphertexts
 
 
 def count_candidates(features: int, degree: int, placed: int) -> int:

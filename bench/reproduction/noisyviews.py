@@ -12,16 +12,16 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from common.coins import Coins
-from common.counting import count_marginals
-from common.noise import sample_shares
-from common.queries import MARGINAL_SENSITIVITY
-from curator.structure.covers import View
-from curator.structure.nocd import nocd_views
-from curator.structure.tables import marginalize, project_tables
-from curator.structure.views import design_views, expected_variance, overlapping_views
-from deploy.evaluation.marginals import total_variation
-from deploy.evaluation.tables import Table
+from synod.common.privacy.coins import Coins
+from synod.common.privacy.noise import sample_shares
+from synod.common.protocol.queries import MARGINAL_SENSITIVITY
+from synod.curator.covers.nocd import nocd_views
+from synod.curator.covers.search import View
+from synod.curator.covers.views import design_views, expected_variance, overlapping_views
+from synod.curator.network.tables import marginalize, project_tables
+from synod.deploy.evaluate.marginals import total_variation
+from synod.deploy.evaluate.tables import Table
+from synod.party.count.marginals import count_marginals
 
 WIDTHS = range(3, 9)
 Floats = NDArray[np.float64]

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from bench.reproduction.measure import Figures, measure_point
 from bench.reproduction.points import Point
 from bench.reproduction.store import Result, append_result, missing_points, read_results
-from deploy.terminal import screen
+from synod.deploy.cli.terminal import screen
 
 Measure = Callable[[Point, Path | None], Figures]
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

@@ -9,20 +9,20 @@ from functools import partial
 
 import numpy as np
 
-from common.candidates import maximal_sets
-from common.errors import refused
-from common.features import sizes_of
-from common.queries import cells_of
-from common.study import Study
-from common.usefulness import parameter_cells
-from curator.methods.networks import (
+from synod.common.models.candidates import maximal_sets
+from synod.common.models.usefulness import parameter_cells
+from synod.common.protocol.queries import cells_of
+from synod.common.runtime.errors import refused
+from synod.common.study.features import sizes_of
+from synod.common.study.study import Study
+from synod.curator.methods.base import Parties, Publication, Sets
+from synod.curator.network.evidence import (
     Evidence,
     learn_tables,
     publish_network,
     without_parents,
 )
-from curator.methods.parties import Parties, Publication, Sets
-from curator.structure.networks import Network, Pair
+from synod.curator.network.graph import Network, Pair
 
 LARGEST_SUM = 200_000
 

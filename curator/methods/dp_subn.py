@@ -10,14 +10,16 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from common.candidates import shortlist_length
-from common.features import sizes_of
-from common.methods import DpSubn
-from common.plan import Step, plan_study, share_draws
-from common.queries import ChooseParents
-from common.study import Study
-from common.usefulness import frontier_cells, parameter_cells
-from curator.methods.networks import (
+from synod.common.methods.base import DpSubn
+from synod.common.models.candidates import shortlist_length
+from synod.common.models.usefulness import frontier_cells, parameter_cells
+from synod.common.protocol.plan import Step, plan_study, share_draws
+from synod.common.protocol.queries import ChooseParents
+from synod.common.study.features import sizes_of
+from synod.common.study.study import Study
+from synod.curator.covers.views import design_views
+from synod.curator.methods.base import Parties, Publication, Sets
+from synod.curator.network.evidence import (
     Evidence,
     learn_tables,
     network_from_json,
@@ -26,11 +28,9 @@ from curator.methods.networks import (
     resolve_score,
     without_parents,
 )
-from curator.methods.parties import Parties, Publication, Sets
-from curator.structure.frontier import build_frontier
-from curator.structure.networks import Bound, Network, Pair, select_network
-from curator.structure.tables import marginalize, mutual_information, project_tables
-from curator.structure.views import design_views
+from synod.curator.network.frontier import build_frontier
+from synod.curator.network.graph import Bound, Network, Pair, select_network
+from synod.curator.network.tables import marginalize, mutual_information, project_tables
 
 Floats = NDArray[np.float64]
 

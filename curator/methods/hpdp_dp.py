@@ -6,13 +6,13 @@ every ciphertext has masks of its own, and one noise share is enough for all.
 
 import numpy as np
 
-from common.gaussian import parse_model
-from common.methods import HpdpDp
-from common.moments import unfold
-from common.queries import moment_design
-from common.study import Study
-from curator.methods.hpdp_fit import fit_model
-from curator.methods.parties import Parties, Publication
+from synod.common.methods.base import HpdpDp
+from synod.common.models.gaussian import parse_model
+from synod.common.models.moments import unfold
+from synod.common.protocol.queries import moment_design
+from synod.common.study.study import Study
+from synod.curator.inference.gaussian import fit_model
+from synod.curator.methods.base import Parties, Publication
 
 
 async def publish_hpdp_dp(study: Study, parties: Parties, *, rng: np.random.Generator) -> Publication:

@@ -7,13 +7,14 @@ from functools import partial
 
 import numpy as np
 
-from common.encoding import Codes
-from common.features import sizes_of
-from common.methods import Independent
-from common.queries import ChooseParents, share_rows
-from common.study import RosterEntry, Study
-from common.usefulness import own_cells
-from curator.methods.networks import (
+from synod.common.methods.base import Independent
+from synod.common.models.usefulness import own_cells
+from synod.common.protocol.queries import ChooseParents, share_rows
+from synod.common.study.encoding import Codes
+from synod.common.study.features import sizes_of
+from synod.common.study.study import RosterEntry, Study
+from synod.curator.methods.base import Parties, Publication, Released, Sets
+from synod.curator.network.evidence import (
     Evidence,
     draw_network,
     fit_tables,
@@ -22,8 +23,7 @@ from curator.methods.networks import (
     shortlist_without_data,
     without_parents,
 )
-from curator.methods.parties import Parties, Publication, Released, Sets
-from curator.structure.networks import Network, Pair
+from synod.curator.network.graph import Network, Pair
 
 
 async def publish_independent(study: Study, parties: Parties, *, rng: np.random.Generator) -> Publication:

@@ -10,16 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from common.canonical import Json, canonical_hash
-from common.study import Study
-from common.transcript import Transcript
-from party import ledger as ledger_module
-from party.answer import Secrets
-from party.dataset import Snapshot
-from party.ledger import Ledger
-from tests.adversary.attacks import Numbers, exact_sum, pattern_table, small_case
-from tests.adversary.house import NOW, House, open_house, seal
-from tests.property.roster import Member, Table, answer, ask, make_key, make_transcript, open_sum
+from synod.common.crypto.canonical import Json, canonical_hash
+from synod.common.protocol.transcript import Transcript
+from synod.common.study.study import Study
+from synod.party import ledger as ledger_module
+from synod.party.answer import Secrets
+from synod.party.ledger import Ledger
+from synod.party.table.source import Snapshot
+from tests.support.asked_parties import NOW, House, open_house, seal
+from tests.support.attacks import Numbers, exact_sum, pattern_table, small_case
+from tests.support.rosters import Member, Table, answer, ask, make_key, make_transcript, open_sum
 
 TRANSCRIPTS = 24
 

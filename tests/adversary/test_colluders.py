@@ -7,13 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from common import masks
-from common.paillier import decrypt_all
-from common.plan import Step
-from common.queries import EncryptedSum, SumTerms, sum_terms
-from common.study import Study
-from common.transcript import Transcript
-from tests.adversary.attacks import (
+from synod.common.crypto.paillier import decrypt_all
+from synod.common.protocol.plan import Step
+from synod.common.protocol.queries import EncryptedSum, SumTerms, sum_terms
+from synod.common.protocol.transcript import Transcript
+from synod.common.study.study import Study
+from synod.party import masks
+from tests.support.attacks import (
     WIDE,
     Numbers,
     exact_moments,
@@ -25,8 +25,8 @@ from tests.adversary.attacks import (
     small_case,
     wide_case,
 )
-from tests.property.roster import Member, answer, ask, make_key, make_transcript
-from tests.statistical.law import OFF_BY, accepts
+from tests.support.laws import OFF_BY, accepts
+from tests.support.rosters import Member, answer, ask, make_key, make_transcript
 
 FIELD = 2**255 - 19
 STUDIES = 20
@@ -97,7 +97,7 @@ def test_shares_that_forget_the_colluder_are_found_out(monkeypatch: pytest.Monke
     def forgetful(query: EncryptedSum, step: Step, study: Study) -> SumTerms:
         return replace(sum_terms(query, step, study), shape=Fraction(1, len(study.roster)))
 
-    monkeypatch.setattr("party.answer.sum_terms", forgetful)
+    monkeypatch.setattr("synod.party.answer.sum_terms", forgetful)
     assert not accepts(draw_left([0], [1, 2]), SCALE)
 
 

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from common import masks
-from common.canonical import canonical_bytes
-from common.cost import FREE
-from common.errors import SynodError
-from common.paillier import PublicKey, SecretKey, decrypt_all
-from common.study import Study
-from common.transcript import Enrolment, Transcript
-from curator.session import seal_transcript
-from tests.adversary.attacks import exact_moments, is_near, read_plaintexts, small_case, small_study
-from tests.adversary.house import House, open_house, seal
-from tests.property.roster import Member, layout_of, make_identity, make_key, make_transcript, seed_bytes
+from synod.common.crypto.canonical import canonical_bytes
+from synod.common.crypto.paillier import PublicKey, SecretKey, decrypt_all
+from synod.common.privacy.cost import FREE
+from synod.common.protocol.transcript import Enrolment, Transcript
+from synod.common.runtime.errors import SynodError
+from synod.common.study.study import Study
+from synod.curator.session import seal_transcript
+from synod.party import masks
+from tests.support.asked_parties import House, open_house, seal
+from tests.support.attacks import exact_moments, is_near, read_plaintexts, small_case, small_study
+from tests.support.rosters import Member, layout_of, make_identity, make_key, make_transcript, seed_bytes
 
 SIDE = make_identity("side")
 
@@ -221,7 +221,7 @@ def _public(name: str) -> bytes:
 def test_who_could_invent_parties_could_read_one_party(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SynodError, match="identity key of party-1"):
         open_with_own_exchange_keys(house)
-    monkeypatch.setattr("party.rounds.check_transcript", lambda *_: None)
+    monkeypatch.setattr("synod.party.rounds.check_transcript", lambda *_: None)
     assert open_with_own_exchange_keys(house)
 
 
@@ -238,7 +238,7 @@ def test_who_could_weaken_h_s_would_open_ciphertexts_to_outsiders(
     envelope = seal(replace(truth(house), generator=1))
     with pytest.raises(SynodError, match="between 1"):
         house.hear(envelope)
-    monkeypatch.setattr("party.rounds.check_public_key", lambda *_: None)
+    monkeypatch.setattr("synod.party.rounds.check_public_key", lambda *_: None)
     payload = house.hear(envelope).payload
     seen = read_without_key(payload, make_key().public)
     assert seen == decrypt_all(make_key(), payload, workers=1)

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from common import masks
-from common.packing import pack
-from common.paillier import decrypt_all
-from common.plan import Step
-from common.study import Study
-from common.transcript import Transcript
-from tests.adversary.attacks import (
+from synod.common.crypto.packing import pack
+from synod.common.crypto.paillier import decrypt_all
+from synod.common.protocol.plan import Step
+from synod.common.protocol.transcript import Transcript
+from synod.common.study.study import Study
+from synod.party import masks
+from tests.support.attacks import (
     ROWS,
     Numbers,
     exact_moments,
@@ -37,7 +37,7 @@ from tests.adversary.attacks import (
     small_study,
     wide_case,
 )
-from tests.property.roster import (
+from tests.support.rosters import (
     Member,
     answer,
     answer_all,

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from common.cost import Cost
-from common.identity import fingerprint
-from deploy.demo import write_tables
-from tests.browser.screen import CONTRAST, DEVICES, ROOT, Browser, Device, missing, open_browser
-from tests.browser.tables import NAMES, write_study
-from tests.integration.harness import run_synod
+from synod.common.crypto.identity import fingerprint
+from synod.common.privacy.cost import Cost
+from synod.deploy.demo import write_tables
+from tests.support.browser import CONTRAST, DEVICES, ROOT, Browser, Device, missing, open_browser
+from tests.support.daemons import run_synod
+from tests.support.tables import NAMES, write_study
 
 pytestmark = [
     pytest.mark.slow,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.docker.fleet import Fleet, open_fleet
+from tests.support.containers import Fleet, open_fleet
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from common.manifest import verify_release
-from tests.integration.harness import until
+from synod.common.protocol.manifest import verify_release
+from tests.support.daemons import until
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from deploy.docker import docker
-from tests.docker.fleet import Fleet
+from synod.deploy.launch.docker import docker
+from tests.support.containers import Fleet
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
@@ -49,13 +49,13 @@ def test_five_containers_publish_and_cannot_reach_each_other(fleets: Callable[..
 
 def check_confined(fleet: Fleet, name: str) -> None:
     """No root, not even to become; nothing to write to but the volume and memory."""
-    (container,) = json.loads(docker("inspect", fleet.crew.container(name)))
+    (container,) = json.loads(docker("inspect", fleet.daemons.container(name)))
     assert container["Config"]["User"] == "10001:10001"
     assert container["HostConfig"]["ReadonlyRootfs"]
     assert container["HostConfig"]["CapDrop"] == ["ALL"]
     assert not container["HostConfig"]["Privileged"]
     assert [mount["Destination"] for mount in container["Mounts"] if mount["RW"]] == ["/var/lib/synod"]
-    users = docker("top", fleet.crew.container(name), "-eo", "pid,uid").splitlines()[1:]
+    users = docker("top", fleet.daemons.container(name), "-eo", "pid,uid").splitlines()[1:]
     assert {line.split()[1] for line in users} == {"10001"}
     status = fleet.run_inside(name, "python", "-c", "print(open('/proc/self/status').read())")
     fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
@@ -65,12 +65,12 @@ def check_confined(fleet: Fleet, name: str) -> None:
 def check_networks(fleet: Fleet) -> None:
     """A party reaches the curator and no other party; it listens nowhere. One more cable, and the test would see it."""
     first, second, *_ = fleet.parties
-    there = address_on(fleet.crew.container(second), fleet.crew.container(second))
+    there = address_on(fleet.daemons.container(second), fleet.daemons.container(second))
     assert dial(fleet, first, "curator") == "open"
     assert dial(fleet, first, there) == "unreachable"
     assert dial(fleet, first, second) == "unreachable"  # its name is not known either
     assert fleet.run_inside(second, "python", "-c", COUNT_PORTS) in ("0", "1")  # Docker's own resolver
-    docker("network", "connect", fleet.crew.container(second), fleet.crew.container(first))
+    docker("network", "connect", fleet.daemons.container(second), fleet.daemons.container(first))
     assert dial(fleet, first, there) == "refused"
 
 
@@ -90,7 +90,7 @@ def test_the_engine_sees_who_is_well(fleets: Callable[..., Fleet]) -> None:
     fleet.start()
     probe = ("synod-health", "--service", "synod.v1.PartyService", "/run/synod/health.sock")
     configured = json.loads(
-        docker("inspect", "--format", "{{json .Config.Healthcheck.Test}}", fleet.crew.container("curator"))
+        docker("inspect", "--format", "{{json .Config.Healthcheck.Test}}", fleet.daemons.container("curator"))
     )
     assert tuple(configured[1:]) == probe
     fleet.await_published()

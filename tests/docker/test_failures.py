@@ -7,14 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from synod.v1 import study_pb2 as pb
 
-from common.wire import CALL_SECONDS
-from deploy.docker import docker
-from deploy.parcels import KEPT, write_tar
-from party.daemon import WAIT_SECONDS
-from tests.docker.fleet import Fleet
-from tests.integration.harness import until
+from synod.common.runtime.wire import CALL_SECONDS
+from synod.deploy.launch.bundles import KEPT, write_tar
+from synod.deploy.launch.docker import docker
+from synod.party.daemon import WAIT_SECONDS
+from synod.v1 import study_pb2 as pb
+from tests.support.containers import Fleet
+from tests.support.daemons import until
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
 
@@ -55,13 +55,13 @@ def test_killed_again_and_again_at_work(running: Fleet, tmp_path: Path) -> None:
 def test_killed_while_enrolling(fleets: Callable[..., Fleet], tmp_path: Path) -> None:
     fleet = fleets(3)
     fleet.submit()
-    fleet.crew.start_party(fleet.member("clinic0"))
+    fleet.daemons.start_party(fleet.member("clinic0"))
     until("the first is enrolled", lambda: "enrolled" in fleet.events("clinic0"))
     fleet.kill("curator", "clinic0")
     fleet.start_again("curator")
-    fleet.crew.start_party(fleet.member("clinic1"))
+    fleet.daemons.start_party(fleet.member("clinic1"))
     fleet.start_again("clinic0")
-    fleet.crew.start_party(fleet.member(LAST))
+    fleet.daemons.start_party(fleet.member(LAST))
     fleet.check_end(tmp_path / "release")
 
 
@@ -131,12 +131,12 @@ def freed(fleet: Fleet, party: str) -> dict[str, object] | None:
 
 def lose_volume(fleet: Fleet, party: str, **kept: bytes) -> None:
     """The party's container comes back with a volume that is empty, or has only what a backup held."""
-    container = fleet.crew.container(party)
+    container = fleet.daemons.container(party)
     docker("rm", "--force", container)
     docker("volume", "rm", f"{container}-kept")
-    docker("volume", "create", "--label", fleet.crew.label, f"{container}-kept")
+    docker("volume", "create", "--label", fleet.daemons.label, f"{container}-kept")
     filler = docker(
-        "create", "--label", fleet.crew.label, "--volume", f"{container}-kept:{KEPT}", fleet.crew.image
+        "create", "--label", fleet.daemons.label, "--volume", f"{container}-kept:{KEPT}", fleet.daemons.image
     )  # fmt: skip
     with tempfile.TemporaryFile() as archive:
         write_tar({name.replace("_", "."): content for name, content in kept.items()}, archive)
@@ -147,12 +147,12 @@ def lose_volume(fleet: Fleet, party: str, **kept: bytes) -> None:
 
 def run_party(fleet: Fleet, party: str, *command: str) -> None:
     """Starts a container over the party's volumes, as `start_party` does, with another command."""
-    container = fleet.crew.container(party)
+    container = fleet.daemons.container(party)
     docker(
-        "run", "--detach", "--name", container, "--label", fleet.crew.label, "--network", container,
+        "run", "--detach", "--name", container, "--label", fleet.daemons.label, "--network", container,
         "--tmpfs", "/run/synod:uid=10001,gid=10001,mode=0700",
         "--volume", f"{container}-kept:{KEPT}", "--volume", f"{container}-given:/etc/synod:ro",
-        fleet.crew.image, "party", *command, "--config", "/etc/synod/party.yaml",
+        fleet.daemons.image, "party", *command, "--config", "/etc/synod/party.yaml",
     )  # fmt: skip
 
 
@@ -171,12 +171,12 @@ def test_a_lost_volume_does_not_go_on(fleets: Callable[..., Fleet]) -> None:
     run_party(running, LAST, "serve")
     until("the daemon ends", lambda: running.exit_code(LAST) != -1)
     assert running.exit_code(LAST) != 0
-    assert "Run `synod party init` first" in docker("logs", running.crew.container(LAST), both=True)
+    assert "Run `synod party init` first" in docker("logs", running.daemons.container(LAST), both=True)
 
     lose_volume(running, LAST, identity_pem=backup)
     run_party(running, LAST, "init", "--spent", "0.8")
     until("init ends", lambda: running.exit_code(LAST) == 0)
-    docker("rm", running.crew.container(LAST))
+    docker("rm", running.daemons.container(LAST))
     run_party(running, LAST, "serve")
     until("the new ledger is refused or has nothing to give", lambda: refusal(running) is not None)
 
@@ -186,11 +186,11 @@ def test_a_lost_volume_does_not_go_on(fleets: Callable[..., Fleet]) -> None:
 
 def answered(fleet: Fleet) -> list[object]:
     """What the party with the new ledger has been charged for."""
-    container = fleet.crew.container(LAST)
+    container = fleet.daemons.container(LAST)
     told = docker(
         "run", "--rm", "--network", "none",
         "--volume", f"{container}-kept:{KEPT}", "--volume", f"{container}-given:/etc/synod:ro",
-        fleet.crew.image, "party", "ledger", "--json", "--config", "/etc/synod/party.yaml",
+        fleet.daemons.image, "party", "ledger", "--json", "--config", "/etc/synod/party.yaml",
     )  # fmt: skip
     return list(json.loads(told)["studies"])
 

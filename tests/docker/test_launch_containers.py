@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from common.manifest import verify_release
-from deploy.docker import docker
-from deploy.processes import PROGRAM
-from tests.docker.fleet import SURVEY, left_over, write_tables
-from tests.integration.harness import run_synod, until
+from synod.common.protocol.manifest import verify_release
+from synod.deploy.launch.docker import docker
+from synod.deploy.launch.processes import PROGRAM
+from tests.support.containers import SURVEY, left_over, write_tables
+from tests.support.daemons import run_synod, until
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(600), pytest.mark.usefixtures("image")]
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from common.study import Study
-from tests.integration.harness import Site, make_site
+from synod.common.study.study import Study
+from tests.support.daemons import Site, make_site
 
 MakeSite = Callable[..., Site]
 

@@ -10,20 +10,20 @@ from pathlib import Path
 
 import grpc
 import pytest
+
+from synod.common.crypto.identity import Identity
+from synod.common.crypto.paillier import SecretKey
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.submission import AnsweredStep, Submission, digest_of
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.runtime.wire import open_channel
+from synod.party.approval import identity_path
+from synod.party.client import CuratorClient
+from synod.party.ledger import Head, Ledger
 from synod.v1 import party_pb2 as pb
 from synod.v1 import party_pb2_grpc as rpc
 from synod.v1 import study_pb2 as spb
-
-from common.errors import Code, SynodError
-from common.identity import Identity
-from common.paillier import SecretKey
-from common.plan import plan_study
-from common.submission import AnsweredStep, Submission, digest_of
-from common.wire import open_channel
-from party.client import CuratorClient
-from party.ledger import Head, Ledger
-from party.operations import identity_path
-from tests.integration.harness import (
+from tests.support.daemons import (
     CRASH_ENTRY,
     NAMES,
     Site,
@@ -63,7 +63,7 @@ class Attacker:
 
     def stored(self, party: str = BAD) -> list[tuple[str, bytes]]:
         """What the curator has stored of a party."""
-        with closing(sqlite3.connect(self.site.layout.folder / "curator" / "store.sqlite")) as database:
+        with closing(sqlite3.connect(self.site.paths.folder / "curator" / "store.sqlite")) as database:
             rows = database.execute("SELECT label, header FROM submissions WHERE party = ?", (party,)).fetchall()
         return [(str(label), bytes(header)) for label, header in rows]
 
@@ -95,7 +95,7 @@ def copied(prepared: Site, tmp_path: Path) -> Iterator[Site]:
 def attack(site: Site) -> Iterator[Attacker]:
     """The round `moments` is open, two have answered, and the third holds its answer in hand."""
     site.start_curator()
-    dying = site.start_party(BAD, program=(CRASH_ENTRY, "party.ledger.Ledger.charge:after:1"))
+    dying = site.start_party(BAD, program=(CRASH_ENTRY, "synod.party.ledger.Ledger.charge:after:1"))
     site.start_parties(*(name for name in NAMES if name != BAD))
     assert dying.process.wait(60) == -9
     until(
@@ -108,7 +108,7 @@ def attack(site: Site) -> Iterator[Attacker]:
     stored, head = ledger.answer(site.study.digest(), "moments"), ledger.head()
     ledger.close()
     assert stored is not None
-    key_file = site.layout.folder / "curator" / "keys" / f"{site.study.digest().hex()}.json"
+    key_file = site.paths.folder / "curator" / "keys" / f"{site.study.digest().hex()}.json"
     key = SecretKey.from_json(json.loads(key_file.read_bytes()))
     client = CuratorClient(settings, identity)
     with closing(client):
@@ -379,14 +379,14 @@ def test_a_restored_old_ledger_is_refused(copied: Site, tmp_path: Path) -> None:
 
 
 def seen_heads(site: Site) -> set[int]:
-    with closing(sqlite3.connect(site.layout.folder / "curator" / "store.sqlite")) as database:
+    with closing(sqlite3.connect(site.paths.folder / "curator" / "store.sqlite")) as database:
         return {int(sequence) for (sequence,) in database.execute("SELECT sequence FROM heads")}
 
 
 @pytest.mark.parametrize("who", ["party", "curator"])
 def test_one_process_for_each_state_folder(finished: tuple[Site, Path], who: str) -> None:
     site, _ = finished
-    config = site.config(BAD) if who == "party" else site.layout.curator_config
+    config = site.config(BAD) if who == "party" else site.paths.curator_config
     second = run_synod(who, "serve", "--config", config)
     assert second.returncode == 1
     assert "another process is serving" in second.stderr

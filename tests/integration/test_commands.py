@@ -13,13 +13,13 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 import yaml
-from synod.v1 import study_pb2 as pb
 
-from common.errors import SynodError
-from common.manifest import verify_release
-from deploy.processes import PROGRAM
-from deploy.site import Layout, Member
-from tests.integration.harness import (
+from synod.common.protocol.manifest import verify_release
+from synod.common.runtime.errors import SynodError
+from synod.deploy.launch.processes import PROGRAM
+from synod.deploy.launch.site import Member, SitePaths
+from synod.v1 import study_pb2 as pb
+from tests.support.daemons import (
     SCHEMA,
     Site,
     make_rows,
@@ -65,7 +65,7 @@ def launch(study: Path, tables: list[Path], out: Path, *more: str | Path) -> sub
 def site_of(state: Path, names: list[str], tables: list[Path]) -> Site:
     """What a launch left in its state folder."""
     members = tuple(Member(name, table, state / name / "party.yaml") for name, table in zip(names, tables, strict=True))
-    return Site(Layout(state, members), make_study())
+    return Site(SitePaths(state, members), make_study())
 
 
 def test_launch_publishes_from_csv_and_parquet_and_tells_no_private_value(
@@ -175,7 +175,7 @@ def test_a_value_outside_the_domain_is_for_its_own_operator_s_eyes(
     site = site_of(state, ["north", "harbour", "valley"], tables)
     site.start_curator()
     try:
-        (status,) = json.loads(run_synod("study", "status", "--json", "--config", site.layout.operator_config).stdout)
+        (status,) = json.loads(run_synod("study", "status", "--json", "--config", site.paths.operator_config).stdout)
         assert status["state"] == "enrolling"
         assert [party["not_approved"] for party in status["parties"] if party["name"] == "harbour"] == [True]
     finally:
@@ -279,7 +279,7 @@ def test_an_unreachable_curator_ends_an_operator_s_command_with_exit_code_4(site
     site.submit()
     assert site.status().state == pb.STUDY_STATE_ENROLLING
     site.kill("curator")
-    ran = run_synod("study", "status", "--config", site.layout.operator_config)
+    ran = run_synod("study", "status", "--config", site.paths.operator_config)
     assert ran.returncode == 4
     assert "cannot be reached. Check the address, the port and the curator's state." in ran.stderr
     with pytest.raises(SynodError, match="cannot be reached"):

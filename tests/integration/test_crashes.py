@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from synod.v1 import study_pb2 as pb
 
-from common.errors import SynodError
-from common.manifest import verify_release
-from curator.store import Store
-from deploy.processes import await_curator
-from party.client import CuratorClient
-from party.ledger import Ledger
-from tests.integration.harness import (
+from synod.common.protocol.manifest import verify_release
+from synod.common.runtime.errors import SynodError
+from synod.curator.store import Store
+from synod.deploy.launch.processes import await_curator
+from synod.party.client import CuratorClient
+from synod.party.ledger import Ledger
+from synod.v1 import study_pb2 as pb
+from tests.support.daemons import (
     CRASH_ENTRY,
     NAMES,
     Site,
@@ -40,9 +40,9 @@ OFTEN = 8  # a call that comes more often than this is a heartbeat, and its last
 AROUND_A_WRITE = ("inside", "after")
 # Writes and calls that a study's undisturbed run does not make, and where they are looked at instead.
 NOT_IN_A_RUN = {
-    "curator.store.Store.add_study": "test_killed_while_a_study_is_submitted",
-    "party.ledger.Ledger.declare_spent": "made by `synod party init`, before any study",
-    "party.client.CuratorClient.decline": "made when a study is not approved",
+    "synod.curator.store.Store.add_study": "test_killed_while_a_study_is_submitted",
+    "synod.party.ledger.Ledger.declare_spent": "made by `synod party init`, before any study",
+    "synod.party.client.CuratorClient.decline": "made when a study is not approved",
 }
 
 
@@ -172,7 +172,7 @@ def await_death(site: Site, name: str, point: str) -> None:
 def crash_curator(site: Site, reference: Reference, point: str) -> None:
     dying = site.start_curator(program=(CRASH_ENTRY, point), wait=False)
     try:
-        await_curator(site.layout, dying)
+        await_curator(site.paths, dying)
         site.start_parties()
     except SynodError:
         assert dying.process.poll() == -9, point
@@ -229,11 +229,11 @@ def test_curator_killed_inside_an_upload(copies: Callable[[], Site], reference: 
 @pytest.mark.parametrize(
     "point",
     [
-        "curator.release.write_csv:after:1",
-        "curator.release.seal_manifest:after:1",
-        "curator.release.sync_files:after:1",
-        "curator.release.sync_folder:before:1",  # moved to its place, and the study not ended
-        "curator.session.write_release:after:1",
+        "synod.curator.release.files.write_csv:after:1",
+        "synod.curator.release.files.seal_manifest:after:1",
+        "synod.curator.release.files.sync_files:after:1",
+        "synod.curator.release.files.sync_folder:before:1",  # moved to its place, and the study not ended
+        "synod.curator.session.write_release:after:1",
     ],
 )
 def test_curator_killed_while_it_writes_the_release(
@@ -246,18 +246,18 @@ def test_killed_while_a_study_is_submitted(copies: Callable[[], Site], prepared:
     """The operator submits again, and the study's key is made once."""
     second = prepared.another_study("second-survey", epsilon="0.1")
     for point in (
-        "curator.studies.generate_key:after:1",
-        "curator.studies.write_private_file:after:1",
-        "curator.store.Store.add_study:before:1",
-        "curator.store.Store.add_study:inside:1",
-        "curator.store.Store.add_study:after:1",
+        "synod.curator.study_handler.generate_key:after:1",
+        "synod.curator.study_handler.write_private_file:after:1",
+        "synod.curator.store.Store.add_study:before:1",
+        "synod.curator.store.Store.add_study:inside:1",
+        "synod.curator.store.Store.add_study:after:1",
     ):
         site = copies()
         site.start_curator(program=(CRASH_ENTRY, point))
         with pytest.raises(SynodError):
             site.submit(second)
         await_death(site, "curator", point)
-        key = site.layout.folder / "curator" / "keys" / f"{second.digest().hex()}.json"
+        key = site.paths.folder / "curator" / "keys" / f"{second.digest().hex()}.json"
         before = key.read_bytes() if key.exists() else None
         site.start_curator()
         assert site.submit(second) == second.digest()
@@ -286,13 +286,13 @@ def test_party_killed_around_a_call(copies: Callable[[], Site], reference: Refer
     [
         "upload:1",
         "upload:2",
-        "party.operations.save_snapshot:before:1",
-        "party.operations.save_snapshot:after:1",
-        "party.daemon.answer_round:before:1",
-        "party.rounds.answer:after:1",
-        "party.rounds.answer:after:2",
-        "party.daemon.drop_snapshot:before:1",
-        "party.daemon.drop_snapshot:after:1",
+        "synod.party.approval.save_snapshot:before:1",
+        "synod.party.approval.save_snapshot:after:1",
+        "synod.party.daemon.answer_round:before:1",
+        "synod.party.rounds.answer:after:1",
+        "synod.party.rounds.answer:after:2",
+        "synod.party.daemon.drop_snapshot:before:1",
+        "synod.party.daemon.drop_snapshot:after:1",
     ],
 )
 def test_party_killed_inside_a_step(copies: Callable[[], Site], reference: Reference, point: str) -> None:

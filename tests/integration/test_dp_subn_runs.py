@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
-from synod.v1 import study_pb2 as pb
 
-from common.manifest import verify_release
-from common.plan import QueryKind, plan_study
+from synod.common.protocol.manifest import verify_release
+from synod.common.protocol.plan import QueryKind, plan_study
+from synod.v1 import study_pb2 as pb
 from tests.integration.conftest import MakeSite
-from tests.integration.harness import NAMES, SCHEMA, WARDS, check_charges, make_study, read_release, run_synod, until
+from tests.support.daemons import NAMES, SCHEMA, WARDS, check_charges, make_study, read_release, run_synod, until
 
 
 @pytest.mark.parametrize("update", ["sequential", "joint"])
@@ -34,7 +34,7 @@ def test_a_dp_subn_study_is_published_and_each_ledger_equals_its_plan(
         assert account.spent(name).fits_within(site.study.budget)
 
     out = tmp_path / "release"
-    fetched = run_synod("study", "fetch", site.study.name, "--out", out, "--config", site.layout.operator_config)
+    fetched = run_synod("study", "fetch", site.study.name, "--out", out, "--config", site.paths.operator_config)
     assert fetched.returncode == 0, fetched.stderr
     verified = run_synod("verify", out)
     assert verified.returncode == 0, verified.stderr
@@ -64,13 +64,13 @@ def test_a_party_that_gives_no_answers_of_its_own_refuses_at_approval(sites: Mak
     site = sites(make_study(epsilon="10", method={"name": method}))
     site.change(site.config("north"), allow_local_queries=False)
     before = site.ledger_entries("north")
-    refused = run_synod("party", "approve", site.layout.study_file, "--yes", "--config", site.config("north"))
+    refused = run_synod("party", "approve", site.paths.study_file, "--yes", "--config", site.config("north"))
     assert refused.returncode == 3
     assert f"the method {method} asks this party for answers of its own" in refused.stderr
     assert "allow_local_queries: true" in refused.stderr
     assert site.ledger_entries("north") == before
 
-    allowed = run_synod("party", "approve", site.layout.study_file, "--dry-run", "--config", site.config("harbour"))
+    allowed = run_synod("party", "approve", site.paths.study_file, "--dry-run", "--config", site.config("harbour"))
     assert allowed.returncode == 0, allowed.stderr
 
 

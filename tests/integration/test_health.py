@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from common.health import PARTY_SERVICE
-from tests.integration.harness import Site, make_site, until
+from synod.common.runtime.health import PARTY_SERVICE
+from tests.support.daemons import Site, make_site, until
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def sockets() -> Iterator[Path]:
 @pytest.fixture
 def site(tmp_path: Path, sockets: Path) -> Iterator[Site]:
     site = make_site(tmp_path)
-    site.change(site.layout.curator_config, health=str(sockets / "curator.sock"))
+    site.change(site.paths.curator_config, health=str(sockets / "curator.sock"))
     site.change(site.config("north"), health=str(sockets / "north.sock"))
     try:
         yield site
@@ -32,7 +32,14 @@ def site(tmp_path: Path, sockets: Path) -> Iterator[Site]:
 
 
 def ask(socket: Path, service: str) -> int:
-    program = [sys.executable, "-c", "from common.health import main; main()", "--service", service, str(socket)]
+    program = [
+        sys.executable,
+        "-c",
+        "from synod.common.runtime.health import main; main()",
+        "--service",
+        service,
+        str(socket),
+    ]
     return subprocess.run(program, timeout=60, check=False, stdout=subprocess.DEVNULL).returncode
 
 
@@ -61,7 +68,7 @@ def test_the_socket_of_a_killed_daemon_is_taken_over(site: Site, sockets: Path) 
 
 
 def test_a_socket_that_cannot_be_made_is_said(site: Site, sockets: Path) -> None:
-    site.change(site.layout.curator_config, health=str(sockets / "missing" / "curator.sock"))
+    site.change(site.paths.curator_config, health=str(sockets / "missing" / "curator.sock"))
     started = site.start_curator(wait=False)
     assert started.process.wait(60) == 1
     assert "the health socket" in started.log.read_text()

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from synod.v1 import study_pb2 as pb
 
-from common.manifest import verify_release
+from synod.common.protocol.manifest import verify_release
+from synod.v1 import study_pb2 as pb
 from tests.integration.conftest import MakeSite
-from tests.integration.harness import Site, check_charges, make_rows, make_study, write_table
+from tests.support.daemons import Site, check_charges, make_rows, make_study, write_table
 
 PARTIES = 50
 SECONDS = 600.0

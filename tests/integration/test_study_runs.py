@@ -6,13 +6,12 @@ import sys
 import time
 from pathlib import Path
 
+from synod.common.privacy.cost import FREE, Cost
+from synod.common.protocol.manifest import verify_release
+from synod.common.protocol.plan import plan_study
+from synod.deploy.launch.processes import PROGRAM
 from synod.v1 import study_pb2 as pb
-
-from common.cost import FREE, Cost
-from common.manifest import verify_release
-from common.plan import plan_study
-from deploy.processes import PROGRAM
-from tests.integration.harness import CRASH_ENTRY, NAMES, WARDS, Site, check_charges, read_release, run_synod, until
+from tests.support.daemons import CRASH_ENTRY, NAMES, WARDS, Site, check_charges, read_release, run_synod, until
 
 
 def party_status(status: pb.StudyStatus, name: str) -> pb.PartyStatus:
@@ -41,7 +40,7 @@ def test_a_study_ends_in_a_verified_release_and_each_charge_stands_once(site: Si
     assert not any(party.awaited for party in status.parties)
 
     out = tmp_path / "release"
-    fetched = run_synod("study", "fetch", site.study.name, "--out", out, "--config", site.layout.operator_config)
+    fetched = run_synod("study", "fetch", site.study.name, "--out", out, "--config", site.paths.operator_config)
     assert fetched.returncode == 0, fetched.stderr
     assert sorted(read_release(out)) == [
         "manifest.json",
@@ -125,7 +124,7 @@ def test_a_second_study_beyond_the_cap_is_refused_at_approval_and_spends_nothing
     until("north declines", lambda: party_status(site.status(second.name), "north").not_approved)
     assert site.ledger_entries("north") == before
     assert site.status(second.name).state == pb.STUDY_STATE_ENROLLING
-    assert "0.8" not in site.layout.folder.joinpath("curator.log").read_text()
+    assert "0.8" not in site.paths.folder.joinpath("curator.log").read_text()
 
     site.start_parties("valley")
     site.await_state(pb.STUDY_STATE_PUBLISHED)
@@ -167,16 +166,16 @@ def test_a_daemon_waits_for_its_operator_who_approves_while_it_runs(site: Site) 
     assert abs(valley.awaited_since - submitted) < 60
     assert valley.last_seen >= valley.awaited_since
     assert not party_status(status, "north").awaited
-    told = run_synod("study", "status", "--config", site.layout.operator_config).stdout.splitlines()
+    told = run_synod("study", "status", "--config", site.paths.operator_config).stdout.splitlines()
     assert told[0] == "survey: enrolling"
     assert any(line.startswith("  valley: waiting for its approval since 20") and "last seen" in line for line in told)
     assert site.account("valley").approvals == {}
 
     rehearsed = run_synod(
-        "party", "approve", site.layout.study_file, "--dry-run", "--config", site.config("valley")
+        "party", "approve", site.paths.study_file, "--dry-run", "--config", site.config("valley")
     )  # reserves nothing
     assert (rehearsed.returncode, site.account("valley").approvals) == (0, {})
-    approved = run_synod("party", "approve", site.layout.study_file, "--yes", "--config", site.config("valley"))
+    approved = run_synod("party", "approve", site.paths.study_file, "--yes", "--config", site.config("valley"))
     assert approved.returncode == 0, approved.stderr
     assert site.study.digest().hex() in approved.stdout
     assert all(entry.key in approved.stdout for entry in site.study.roster)
@@ -192,7 +191,7 @@ def test_abort_frees_what_was_reserved_and_not_spent(site: Site) -> None:
     await_enrolled(site, "north", "harbour")
     assert site.account("north").held("north") == Cost.parse("4/5")
 
-    aborted = run_synod("study", "abort", site.study.name, "--config", site.layout.operator_config)
+    aborted = run_synod("study", "abort", site.study.name, "--config", site.paths.operator_config)
     assert aborted.returncode == 0, aborted.stderr
     status = site.await_state(pb.STUDY_STATE_ABORTED)
     assert status.reason == "Aborted by operator."
@@ -202,11 +201,11 @@ def test_abort_frees_what_was_reserved_and_not_spent(site: Site) -> None:
         assert (account.held(name), account.spent(name)) == (FREE, FREE)
         assert account.approvals[site.study.digest().hex()].state == "aborted"
         assert not (site.settings(name).state / "snapshots" / site.study.digest().hex()).exists()
-    again = run_synod("study", "abort", site.study.name, "--config", site.layout.operator_config)
+    again = run_synod("study", "abort", site.study.name, "--config", site.paths.operator_config)
     assert again.returncode == 1
     assert "has ended already (aborted)" in again.stderr
     fetched = run_synod(
-        "study", "fetch", site.study.name, "--out", site.layout.folder / "out", "--config", site.layout.operator_config
+        "study", "fetch", site.study.name, "--out", site.paths.folder / "out", "--config", site.paths.operator_config
     )
     assert fetched.returncode == 1
     assert "is not published" in fetched.stderr
@@ -229,11 +228,11 @@ def test_a_party_that_never_comes_back_is_named_and_the_study_can_be_aborted(sit
     valley = party_status(status, "valley")
     assert (status.state, status.round, status.rounds) == (pb.STUDY_STATE_RUNNING, 1, 2)
     assert 0 < valley.last_seen <= valley.awaited_since <= time.time()
-    told = run_synod("study", "status", site.study.name, "--config", site.layout.operator_config).stdout
+    told = run_synod("study", "status", site.study.name, "--config", site.paths.operator_config).stdout
     assert "survey: running, round 1 of 2 (moments)" in told
     assert "valley: waiting for its answer since 20" in told
     assert "north: done for now" in told
-    as_json = run_synod("study", "status", "--json", "--config", site.layout.operator_config).stdout
+    as_json = run_synod("study", "status", "--json", "--config", site.paths.operator_config).stdout
     (described,) = json.loads(as_json)
     assert [party["name"] for party in described["parties"] if party["awaited"]] == ["valley"]
 
@@ -269,7 +268,7 @@ def test_an_answer_that_was_stored_but_not_sent_stays_home_after_a_revocation(si
     site.start_parties("north", "harbour")
     await_enrolled(site, "north", "harbour")
     site.kill("north")
-    dying = site.start_party("north", program=(CRASH_ENTRY, "party.ledger.Ledger.charge:after:1"))
+    dying = site.start_party("north", program=(CRASH_ENTRY, "synod.party.ledger.Ledger.charge:after:1"))
     site.start_parties("valley")
     assert dying.process.wait(60) == -9
     assert site.account("north").spent("north") == Cost.parse("4/5")
@@ -289,7 +288,7 @@ def test_a_party_whose_own_check_fails_gets_its_reservation_back_when_the_study_
     site.start_parties("north", "harbour")
     await_enrolled(site, "north", "harbour")
     site.stop("north")
-    site.start_party("north", program=(CRASH_ENTRY, "refuse:party.rounds.next_step"))
+    site.start_party("north", program=(CRASH_ENTRY, "refuse:synod.party.rounds.next_step"))
     site.start_parties("valley")
     status = site.await_state(pb.STUDY_STATE_ABORTED)
     assert status.reason.startswith("north declined: a check on its side failed")

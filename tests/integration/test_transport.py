@@ -14,21 +14,21 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+from synod.common.crypto.certificates import issue_certificate, make_authority
+from synod.common.crypto.identity import Identity
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.runtime.settings import OperatorSettings, TlsFiles
+from synod.common.runtime.wire import MESSAGE_BYTES, open_channel
+from synod.deploy.launch.operator import OperatorClient
+from synod.party.answer import Secrets
+from synod.party.approval import identity_path
+from synod.party.client import CuratorClient
+from synod.party.ledger import Ledger
 from synod.v1 import party_pb2, study_pb2
 from synod.v1 import party_pb2_grpc as party_rpc
 from synod.v1 import study_pb2_grpc as study_rpc
-
-from common.certificates import issue_certificate, make_authority
-from common.errors import Code, SynodError
-from common.identity import Identity
-from common.settings import OperatorSettings, TlsFiles
-from common.wire import MESSAGE_BYTES, open_channel
-from deploy.operator import OperatorClient
-from party.answer import Secrets
-from party.client import CuratorClient
-from party.ledger import Ledger
-from party.operations import identity_path
-from tests.integration.harness import NAMES, Site, check_charges, make_site, run_synod
+from tests.support.daemons import NAMES, Site, check_charges, make_site, run_synod
 
 CALL_SECONDS = 10.0
 
@@ -50,7 +50,7 @@ def address_of(site: Site) -> str:
 
 
 def tls_of(site: Site, name: str) -> TlsFiles:
-    certs = site.layout.certs
+    certs = site.paths.certs
     return TlsFiles(ca=certs / "ca.pem", certificate=certs / f"{name}.pem", key=certs / f"{name}.key")
 
 
@@ -78,7 +78,7 @@ def handshake(site: Site, context: ssl.SSLContext) -> tuple[str, str]:
 
 
 def client_context(site: Site, name: str | None) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=site.layout.certs / "ca.pem")
+    context = ssl.create_default_context(cafile=site.paths.certs / "ca.pem")
     if name is not None:
         files = tls_of(site, name)
         context.load_cert_chain(files.certificate, files.key)
@@ -141,8 +141,8 @@ def test_tls_1_1_is_refused(served: Site) -> None:
 
 def reissue(site: Site, name: str, *, now: datetime | None = None, days: float = 1.0, ca: Path | None = None) -> Path:
     """Another certificate for a party, in a folder of its own; from the site's authority if no other is given."""
-    folder = site.layout.folder / f"other-{name}-{len(list(site.layout.folder.iterdir()))}"
-    shutil.copytree(ca or site.layout.certs, folder, ignore=lambda _, names: [n for n in names if n[:3] != "ca."])
+    folder = site.paths.folder / f"other-{name}-{len(list(site.paths.folder.iterdir()))}"
+    shutil.copytree(ca or site.paths.certs, folder, ignore=lambda _, names: [n for n in names if n[:3] != "ca."])
     issue_certificate(folder, name, [], now=now or datetime.now(UTC), days=days)
     return folder
 
@@ -182,7 +182,7 @@ def test_a_certificate_of_tomorrow_points_to_the_clock(served: Site) -> None:
 def test_a_certificate_from_another_authority_is_named(served: Site, tmp_path: Path) -> None:
     make_authority(tmp_path / "stranger", now=datetime.now(UTC))
     folder = reissue(served, "north", ca=tmp_path / "stranger")
-    for told in serve_and_doctor(use(served, "north", folder, ca=served.layout.certs)):
+    for told in serve_and_doctor(use(served, "north", folder, ca=served.paths.certs)):
         assert "north.pem is from another authority than " in told
     # With that authority as its own, the party cannot know beforehand; it is told when it meets the curator.
     examined = run_synod("party", "doctor", "--config", use(served, "north", folder))
@@ -195,7 +195,7 @@ def test_the_curator_shuts_out_what_a_party_should_not_have_sent(served: Site, t
     """Expired, or from another authority: also when the party's own check is passed over."""
     make_authority(tmp_path / "stranger", now=datetime.now(UTC))
     folder = reissue(served, "north", days=days, ca=tmp_path / "stranger" if days > 0 else None)
-    files = TlsFiles(ca=served.layout.certs / "ca.pem", certificate=folder / "north.pem", key=folder / "north.key")
+    files = TlsFiles(ca=served.paths.certs / "ca.pem", certificate=folder / "north.pem", key=folder / "north.key")
     settings = served.settings("north").model_copy(update={"tls": files})
     client = CuratorClient(settings, Identity.load(identity_path(settings)))
     ledger = Ledger.open(settings.state)
@@ -206,7 +206,7 @@ def test_the_curator_shuts_out_what_a_party_should_not_have_sent(served: Site, t
 
 
 def test_a_name_that_is_not_on_the_roster_is_told_so(served: Site) -> None:
-    issue_certificate(served.layout.certs, "stranger", [], now=datetime.now(UTC))
+    issue_certificate(served.paths.certs, "stranger", [], now=datetime.now(UTC))
     settings = served.settings("north").model_copy(update={"tls": tls_of(served, "stranger")})
     client = CuratorClient(settings, Identity.load(identity_path(settings)))
     with closing(client), pytest.raises(SynodError) as caught:
@@ -218,7 +218,7 @@ def test_a_name_that_is_not_on_the_roster_is_told_so(served: Site) -> None:
     shutil.copy(served.config("north"), config)
     served.change(config, name="stranger", state="stranger", tls={k: str(v) for k, v in tls_of(served, "stranger")})
     assert run_synod("party", "init", "--config", config).returncode == 0
-    approved = run_synod("party", "doctor", "--study", served.layout.study_file, "--config", config)
+    approved = run_synod("party", "doctor", "--study", served.paths.study_file, "--config", config)
     assert approved.returncode == 3
     assert "stranger is not on the roster of survey. Ask the curator's operator to add it." in approved.stdout
 
@@ -228,7 +228,7 @@ def test_another_identity_than_the_roster_s_is_told_so(served: Site) -> None:
     shutil.copy(served.config("north"), config)
     served.change(config, state="impostor")
     assert run_synod("party", "init", "--config", config).returncode == 0
-    approved = run_synod("party", "approve", served.layout.study_file, "--yes", "--config", config)
+    approved = run_synod("party", "approve", served.paths.study_file, "--yes", "--config", config)
     assert approved.returncode == 3
     assert "the roster of survey pins another key for north." in approved.stderr
 
@@ -257,7 +257,7 @@ def test_only_operators_may_submit_look_fetch_and_abort(served: Site) -> None:
         lambda: client.submit(other),
         client.status,
         lambda: client.abort(served.study.name),
-        lambda: client.fetch(served.study.name, served.layout.folder / "stolen"),
+        lambda: client.fetch(served.study.name, served.paths.folder / "stolen"),
     ]
     with closing(client):
         for call in calls:
@@ -268,7 +268,7 @@ def test_only_operators_may_submit_look_fetch_and_abort(served: Site) -> None:
     with served.operator() as operator:
         assert [status.name for status in operator.status()] == [served.study.name]
         assert operator.status()[0].state == study_pb2.STUDY_STATE_ENROLLING
-    assert not (served.layout.folder / "stolen").exists()
+    assert not (served.paths.folder / "stolen").exists()
 
 
 # The doctor
@@ -278,7 +278,7 @@ def doctor(site: Site, **changes: Any) -> tuple[int, str]:
     config = site.config("valley").with_name("patient.yaml")
     shutil.copy(site.config("valley"), config)
     site.change(config, **changes)
-    ran = run_synod("party", "doctor", "--config", config, "--study", site.layout.study_file)
+    ran = run_synod("party", "doctor", "--config", config, "--study", site.paths.study_file)
     assert ran.stderr == ""
     return ran.returncode, ran.stdout
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.pages.book import ROOT, Blocks
-from tests.pages.shell import BIN
+from tests.support.pages import ROOT, Blocks
+from tests.support.shell import BIN
 
 
 @pytest.fixture

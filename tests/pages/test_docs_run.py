@@ -13,15 +13,15 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 import yaml
-from synod.v1 import study_pb2 as pb
 
-from common.identity import Identity
-from common.manifest import verify_release
-from common.study import Study, parse_study
-from deploy.processes import await_curator
-from tests.integration.harness import Site, make_site, run_synod
-from tests.pages.book import ROOT, Blocks, runs
-from tests.pages.shell import run, run_until, started
+from synod.common.crypto.identity import Identity
+from synod.common.protocol.manifest import verify_release
+from synod.common.study.study import Study, parse_study
+from synod.deploy.launch.processes import await_curator
+from synod.v1 import study_pb2 as pb
+from tests.support.daemons import Site, make_site, run_synod
+from tests.support.pages import ROOT, Blocks, runs
+from tests.support.shell import run, run_until, started
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -85,11 +85,11 @@ def test_the_curators_operator_brings_a_study_to_its_release(blocks: Blocks, sit
     run(blocks.script("Set up (1)"), tmp_path / "trusted")
     assert {"ca.key", "curator.pem", "operator.key", "north.pem"} <= names_in(tmp_path / "trusted" / "authority")
 
-    here = site.layout.folder
+    here = site.paths.folder
     fingerprint = run(blocks.script("Set up (2)"), here).strip()
     assert {site.settings(name).curator for name in ("north", "harbour", "valley")} == {fingerprint}
     with started(blocks.script("Set up (3)"), here) as curator:
-        await_curator(site.layout, curator)
+        await_curator(site.paths, curator)
         assert f"Hash: {site.study.digest().hex()}" in run(blocks.script("Write a study"), here)
         assert '"state": "enrolling"' in run(blocks.script("Run it (1)"), here)
         site.start_parties()
@@ -102,7 +102,7 @@ def test_the_curators_operator_brings_a_study_to_its_release(blocks: Blocks, sit
 def test_the_curators_operator_ends_a_study(blocks: Blocks, site: Site) -> None:
     site.start_curator()
     site.submit()
-    run(blocks.script("Run it (3)"), site.layout.folder)
+    run(blocks.script("Run it (3)"), site.paths.folder)
     assert site.status().state == pb.STUDY_STATE_ABORTED
 
 

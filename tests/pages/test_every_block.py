@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.pages import book
-from tests.pages.book import NOT_RUN, ROOT, RUNNABLE, Block, read_blocks, runnable_blocks
+from tests.support import pages as book
+from tests.support.pages import NOT_RUN, ROOT, RUNNABLE, Block, read_blocks, runnable_blocks
 
 RUNNERS = sorted(path.stem for path in Path(__file__).parent.glob("test_*_run.py"))
 PAGE = """# Top

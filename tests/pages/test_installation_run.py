@@ -20,12 +20,12 @@ from typing import Any
 import pytest
 import yaml
 
-from common.manifest import verify_release
-from common.settings import PartySettings, load_settings
-from party.operations import initialize
-from tests.integration.harness import make_rows, make_study, until, write_table
-from tests.pages.book import Blocks, runs
-from tests.pages.shell import BIN, run, run_until
+from synod.common.protocol.manifest import verify_release
+from synod.common.runtime.settings import PartySettings, load_settings
+from synod.party.approval import initialize
+from tests.support.daemons import make_rows, make_study, until, write_table
+from tests.support.pages import Blocks, runs
+from tests.support.shell import BIN, run, run_until
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(1200), pytest.mark.usefixtures("image")]
 

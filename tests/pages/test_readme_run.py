@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from common.manifest import verify_release
-from deploy.demo import write_tables
-from tests.pages.book import Blocks, runs
-from tests.pages.shell import run, run_until
+from synod.common.protocol.manifest import verify_release
+from synod.deploy.demo import write_tables
+from tests.support.pages import Blocks, runs
+from tests.support.shell import run, run_until
 
 pytestmark = pytest.mark.timeout(900)
 

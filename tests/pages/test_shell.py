@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pages.shell import run, run_until
+from tests.support.shell import run, run_until
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_what_runs_in_the_background_is_ended_with_it(
     here: Path, nap: str, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     patience = {signal.SIGINT: 0.3, signal.SIGTERM: 0.3, signal.SIGKILL: 10.0}
-    monkeypatch.setattr("tests.pages.shell.PATIENCE", patience)
+    monkeypatch.setattr("tests.support.shell.PATIENCE", patience)
     script = f"NAP &\n(trap '' INT TERM; exec NAP) &\nsleep 0.5\n{end}".replace("NAP", nap)
     with pytest.raises(AssertionError, match="ended with"):
         run(script, here, seconds=1.5)

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from common.coins import Coins
-from common.encoding import codings_of
-from common.errors import Code, SynodError
-from common.methods import HpdpDp
-from common.noise import sample_shares
-from common.study import Study
-from tests.property.roster import (
+from synod.common.methods.base import HpdpDp
+from synod.common.privacy.coins import Coins
+from synod.common.privacy.noise import sample_shares
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.study.encoding import codings_of
+from synod.common.study.study import Study
+from tests.support.rosters import (
     Member,
     answer_all,
     ask,

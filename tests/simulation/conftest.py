@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.simulation.harness import Site, make_site, run_world
+from tests.support.simulation import Site, make_site, run_world
 
 
 @pytest.fixture(scope="session")

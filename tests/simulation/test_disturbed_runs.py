@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from common.manifest import verify_release
-from common.plan import plan_study
-from curator.store import State
-from tests.simulation.harness import FAULTS, KILLS, LEGAL_MOVES, NAMES, Site, World, run_world
+from synod.common.protocol.manifest import verify_release
+from synod.common.protocol.plan import plan_study
+from synod.curator.store import State
+from tests.support.simulation import FAULTS, KILLS, LEGAL_MOVES, NAMES, Site, World, run_world
 
 CALLS = 6
 YEAR = 366 * 24 * 3600
@@ -154,7 +154,7 @@ def test_an_undisturbed_run_is_published_and_verified(site: Site) -> None:
             "synthetic.csv",
             "synthetic.parquet",
         }
-        verify_release(world.curator.office.release_folder(site.study.digest()), None)
+        verify_release(world.curator.context.release_folder(site.study.digest()), None)
         assert list(dict.fromkeys(world.states)) == [State.ENROLLING, State.KEYED, State.RUNNING, State.PUBLISHED]
 
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from common.canonical import canonical_bytes
-from common.cost import FREE
-from curator.desk import Desk
-from curator.store import State
-from curator.studies import StudyDesk
-from party.operations import revoke, snapshot_folder
-from tests.simulation.harness import LEGAL_MOVES, NAMES, Site, World, run_world
+from synod.common.crypto.canonical import canonical_bytes
+from synod.common.privacy.cost import FREE
+from synod.curator.party_handler import PartyHandler
+from synod.curator.store import State
+from synod.curator.study_handler import StudyHandler
+from synod.party.approval import revoke, snapshot_folder
+from tests.support.simulation import LEGAL_MOVES, NAMES, Site, World, run_world
 
 SUBMIT_CALL = 4
 
@@ -29,11 +29,11 @@ def assert_all_closed(world: World, spent: dict[str, str]) -> None:
         assert not snapshot_folder(world.settings(index), world.site.study.digest()).exists()
 
 
-def alter_transcript(desk: Desk, monkeypatch: pytest.MonkeyPatch, victim: str) -> None:
+def alter_transcript(handler: PartyHandler, monkeypatch: pytest.MonkeyPatch, victim: str) -> None:
     """The curator shows one party another transcript."""
-    honest = Desk.document
+    honest = PartyHandler.document
 
-    def document(self: Desk, party: str, study_hash: bytes, kind: str, label: str) -> bytes:
+    def document(self: PartyHandler, party: str, study_hash: bytes, kind: str, label: str) -> bytes:
         content = honest(self, party, study_hash, kind, label)
         if party != victim or kind != "transcript":
             return content
@@ -41,12 +41,12 @@ def alter_transcript(desk: Desk, monkeypatch: pytest.MonkeyPatch, victim: str) -
         envelope["transcript"]["generator"] = "1"
         return canonical_bytes(envelope)
 
-    monkeypatch.setattr(Desk, "document", document)
+    monkeypatch.setattr(PartyHandler, "document", document)
 
 
 def test_a_failed_check_ends_the_study_and_frees_what_it_held(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     with run_world(site) as world:
-        alter_transcript(world.curator.desk, monkeypatch, NAMES[1])
+        alter_transcript(world.curator.handler, monkeypatch, NAMES[1])
         world.finish()
         assert world.declined == [(NAMES[1], "a check on its side failed; its operator sees which")]
         assert_all_closed(world, dict(zip(NAMES, "100", strict=True)))
@@ -56,7 +56,7 @@ def test_an_aborted_study_frees_what_it_held(site: Site) -> None:
     with run_world(site) as world:
         for index in (0, 1, 2, 0):
             world.converse(index)
-        StudyDesk(world.curator.office).abort(site.study.name, by="the operator")
+        StudyHandler(world.curator.context).abort(site.study.name, by="the operator")
         world.finish()
         assert world.declined == []
         assert_all_closed(world, dict(zip(NAMES, "100", strict=True)))
@@ -67,7 +67,7 @@ def test_a_study_aborted_while_an_answer_is_on_its_way_frees_what_it_held(site: 
         for index in range(3):
             world.converse(index)
         world.converse(0, "delay", SUBMIT_CALL)
-        StudyDesk(world.curator.office).abort(site.study.name, by="the operator")
+        StudyHandler(world.curator.context).abort(site.study.name, by="the operator")
         world.deliver_again(world.delayed.pop())
         world.finish()
         assert_all_closed(world, dict(zip(NAMES, "100", strict=True)))

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from common.cost import FREE, Cost
-from common.errors import Code, SynodError
-from common.study import Study, parse_study
-from curator.store import State
-from party.ledger import LEDGER_FILE, Ledger
-from party.operations import initialize, rehearse, reserve
-from tests.simulation.harness import NAMES, START, Site, World, make_site, run_world
+from synod.common.privacy.cost import FREE, Cost
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.study.study import Study, parse_study
+from synod.curator.store import State
+from synod.party.approval import check_study, initialize, reserve
+from synod.party.ledger import LEDGER_FILE, Ledger
 from tests.simulation.test_disturbed_runs import assert_sound
+from tests.support.simulation import NAMES, START, Site, World, make_site, run_world
 
 PARTY = 1
 
@@ -121,7 +121,7 @@ def test_another_table_under_a_ledger_rolled_back_answers_nothing(site: Site) ->
         source.write_text("\n".join([*lines[:-1], "F,17"]) + "\n")
         with world.ledger(PARTY) as ledger:
             secret = ledger.secret()
-        reserve(world.settings(PARTY), rehearse(world.settings(PARTY), site.study), now=START)
+        reserve(world.settings(PARTY), check_study(world.settings(PARTY), site.study), now=START)
         world.finish()
         assert world.declined == [(NAMES[PARTY], "a check on its side failed; its operator sees which")]
         assert world.left[NAMES[PARTY], "moments"] == answered
@@ -158,13 +158,13 @@ def test_after_a_loss_everything_counts_as_spent_until_the_operator_says_what_wa
         settings, study = world.settings(PARTY), another_study(site)
         initialize(settings, spent=None, now=START)
         with pytest.raises(SynodError, match="counts as fully spent") as caught:
-            rehearse(settings, study)
+            check_study(settings, study)
         assert caught.value.code is Code.REFUSED
         initialize(settings, spent=Cost.parse("3/4"), now=START)
-        assert str(rehearse(settings, study).cost) == "1/4"
+        assert str(check_study(settings, study).cost) == "1/4"
         initialize(settings, spent=Cost.parse("0.76"), now=START)
         with pytest.raises(SynodError, match=r"has spent 0\.76 and holds 0"):
-            rehearse(settings, study)
+            check_study(settings, study)
         with pytest.raises(SynodError, match="never comes back"):
             initialize(settings, spent=FREE, now=START)
 

@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import pytest
 
-from common.errors import SynodError
-from curator.desk import NOT_APPROVED
-from curator.store import State
-from curator.studies import StudyDesk
-from tests.simulation.harness import LEGAL_MOVES, NAMES, Killed, Site, World, run_world
+from synod.common.runtime.errors import SynodError
+from synod.curator.party_handler import NOT_APPROVED
+from synod.curator.store import State
+from synod.curator.study_handler import StudyHandler
+from tests.support.simulation import LEGAL_MOVES, NAMES, Killed, Site, World, run_world
 
 ENDED = (State.PUBLISHED, State.ABORTED)
 
@@ -31,7 +31,7 @@ def reach(world: World, state: State) -> None:
         world.holds_session = False
         world.finish()
     elif state is State.ABORTED:
-        world.curator.desk.decline(NAMES[0], key_of(world, 0), world.site.study.digest(), "a check failed")
+        world.curator.handler.decline(NAMES[0], key_of(world, 0), world.site.study.digest(), "a check failed")
     assert world.curator.state() is state
 
 
@@ -47,11 +47,11 @@ def attempt(event: Callable[[World], object], world: World) -> None:
 
 
 def abort(world: World) -> None:
-    StudyDesk(world.curator.office).abort(world.site.study.name, by="the operator")
+    StudyHandler(world.curator.context).abort(world.site.study.name, by="the operator")
 
 
 def decline(reason: str) -> Callable[[World], object]:
-    return lambda world: world.curator.desk.decline(NAMES[1], key_of(world, 1), world.site.study.digest(), reason)
+    return lambda world: world.curator.handler.decline(NAMES[1], key_of(world, 1), world.site.study.digest(), reason)
 
 
 def replay_everything(world: World) -> None:
@@ -68,7 +68,7 @@ def go_on(world: World) -> None:
 HARMLESS: dict[str, Callable[[World], object]] = {
     "messages come again": replay_everything,
     "not approved": decline(NOT_APPROVED),
-    "acknowledged": lambda world: world.curator.desk.acknowledge(NAMES[0], world.site.study.digest()),
+    "acknowledged": lambda world: world.curator.handler.acknowledge(NAMES[0], world.site.study.digest()),
     "restart": lambda world: world.restart_curator(),
 }
 ENDING: dict[str, Callable[[World], object]] = {

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from common.choice import permute_and_flip
-from common.coins import Coins
+from synod.common.privacy.coins import Coins
+from synod.party.count.choice import permute_and_flip
 
 pytestmark = pytest.mark.slow
 

@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from common.coins import Coins
-from common.noise import sample_discrete_laplace
-from curator.structure.nocd import nocd_views
-from curator.structure.tables import marginalize
-from curator.structure.views import design_views, expected_variance
+from synod.common.privacy.coins import Coins
+from synod.common.privacy.noise import sample_discrete_laplace
+from synod.curator.covers.nocd import nocd_views
+from synod.curator.covers.views import design_views, expected_variance
+from synod.curator.network.tables import marginalize
 
 FEATURES = 52
 EPSILON = Fraction(1)

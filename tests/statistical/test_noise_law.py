@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from common.coins import Coins
-from common.noise import sample_shares, share_variance
-from tests.statistical.law import OFF_BY, accepts
+from synod.common.privacy.coins import Coins
+from synod.common.privacy.noise import sample_shares, share_variance
+from tests.support.laws import OFF_BY, accepts
 
 pytestmark = pytest.mark.slow
 

@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from common.coins import Coins
-from common.moments import sum_moments
-from common.queries import SumMoments, moment_design, sum_terms
-from common.study import Study
-from party.answer import noisy_values
-from tests.property.roster import (
+from synod.common.models.moments import sum_moments
+from synod.common.privacy.coins import Coins
+from synod.common.protocol.queries import SumMoments, moment_design, sum_terms
+from synod.common.study.study import Study
+from synod.party.answer import noisy_values
+from tests.support.laws import OFF_BY, accepts
+from tests.support.rosters import (
     Member,
     answer_all,
     ask,
@@ -31,7 +32,6 @@ from tests.property.roster import (
     open_sum,
     sum_step,
 )
-from tests.statistical.law import OFF_BY, accepts
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,7 @@ import pytest
 from bench.reproduction.claims import DP_SUBN, HPDP_DP, PAPERS, Claim
 from bench.reproduction.subn_claims import judge_orders
 from bench.reproduction.verdicts import Verdict
-from tests.unit.bench.worlds import make_nothing, make_world
+from tests.support.figures import make_nothing, make_world
 
 MEASURED = [c for c in (*DP_SUBN, *HPDP_DP) if c.judge(make_world(is_true=True)).verdict is Verdict.HOLDS]
 

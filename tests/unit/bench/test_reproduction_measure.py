@@ -12,12 +12,12 @@ from bench.reproduction.messages import count_candidates, forecast_candidates, m
 from bench.reproduction.noisyviews import MAKERS, add_noise, measure_cover, measure_views, project_pairs
 from bench.reproduction.points import COVERS, METHODS, Point
 from bench.reproduction.tables import MADE_ROWS, MADE_SIZES, Rows, deal_rows, load_rows, make_rows, source_of, study_for
-from common.candidates import maximal_sets
-from common.coins import Coins
-from common.counting import count_marginals
-from common.errors import SynodError
-from common.features import decode_features, sizes_of
-from deploy.evaluation.tables import split_bits
+from synod.common.models.candidates import maximal_sets
+from synod.common.privacy.coins import Coins
+from synod.common.runtime.errors import SynodError
+from synod.common.study.features import decode_features, sizes_of
+from synod.deploy.evaluate.tables import split_bits
+from synod.party.count.marginals import count_marginals
 
 SMALL = ("nltcs", 1_500)
 

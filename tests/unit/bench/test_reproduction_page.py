@@ -13,7 +13,7 @@ from bench.reproduction.points import Point
 from bench.reproduction.store import Result
 from bench.reproduction.summary import FIGURES, Figures, read_figures, summarize, write_figures
 from bench.reproduction.verdicts import Verdict
-from tests.unit.bench.worlds import make_nothing, make_world
+from tests.support.figures import make_nothing, make_world
 
 LARGEST_PICTURE = 60_000
 

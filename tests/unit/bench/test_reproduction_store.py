@@ -13,7 +13,7 @@ import pytest
 from bench.reproduction.points import Point
 from bench.reproduction.runner import run_points
 from bench.reproduction.store import Result, append_result, missing_points, read_results
-from tests.unit.bench import killed
+from tests.support import killed
 
 ROOT = Path(__file__).resolve().parents[3]
 POINTS = [Point("cover", "NOCD", features=count) for count in range(10, 16)]
@@ -106,7 +106,7 @@ def is_gone(worker: int) -> bool:
 
 
 def test_a_killed_run_loses_only_its_running_point_and_leaves_no_worker(tmp_path: Path) -> None:
-    run = subprocess.Popen([sys.executable, "-m", "tests.unit.bench.killed", str(tmp_path)], cwd=ROOT)
+    run = subprocess.Popen([sys.executable, "-m", "tests.support.killed", str(tmp_path)], cwd=ROOT)
     try:
         wait_until((tmp_path / "worker").exists)
         wait_until(lambda: len(read_results(tmp_path / "points.jsonl")) == 2)

@@ -9,15 +9,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from common.answers import read_rows, write_rows
-from common.coins import Coins
-from common.encoding import codings_of
-from common.errors import Code, SynodError
-from common.gaussian import GaussianModel
-from common.moments import sum_moments
-from common.noise import sample_shares
-from common.plan import Step, plan_study
-from common.queries import (
+from synod.common.models.gaussian import GaussianModel
+from synod.common.models.moments import sum_moments
+from synod.common.privacy.coins import Coins
+from synod.common.privacy.noise import sample_shares
+from synod.common.protocol.answers import read_rows, write_rows
+from synod.common.protocol.plan import Step, plan_study
+from synod.common.protocol.queries import (
     Query,
     SumMoments,
     SumTerms,
@@ -27,12 +25,14 @@ from common.queries import (
     share_rows,
     sum_terms,
 )
-from common.study import Study
-from common.submission import AnsweredStep, Submission, digest_of
-from common.transcript import Transcript
-from curator.checks import check_account, check_header, check_moments, check_payload
-from tests.unit.curator.stage import stored_answer
-from tests.unit.party.rehearsal import (
+from synod.common.protocol.submission import AnsweredStep, Submission, digest_of
+from synod.common.protocol.transcript import Transcript
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.study.encoding import codings_of
+from synod.common.study.study import Study
+from synod.curator.checks import check_account, check_header, check_moments, check_payload
+from tests.support.curators import stored_answer
+from tests.support.parties import (
     WIDE,
     Actor,
     draw_columns,

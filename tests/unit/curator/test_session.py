@@ -14,22 +14,22 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from common.encoding import Codes
-from common.errors import Code, SynodError
-from common.manifest import verify_release
-from common.queries import EncryptedSum, SumMoments, moment_design
-from common.study import Study
-from common.submission import AnsweredStep, digest_of
-from curator import release
-from curator import session as session_module
-from curator.desk import Desk
-from curator.methods import hpdp_dp
-from curator.office import Office
-from curator.store import STORE_FILE, State, Store
-from party import answer
-from party.ledger import Ledger
-from tests.unit.curator.stage import Clock, hand_in, make_office, make_session, play, stored_answer
-from tests.unit.party.rehearsal import (
+from synod.common.protocol.manifest import verify_release
+from synod.common.protocol.queries import EncryptedSum, SumMoments, moment_design
+from synod.common.protocol.submission import AnsweredStep, digest_of
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.study.encoding import Codes
+from synod.common.study.study import Study
+from synod.curator import session as session_module
+from synod.curator.context import Context
+from synod.curator.methods import hpdp_dp
+from synod.curator.party_handler import PartyHandler
+from synod.curator.release import files as release
+from synod.curator.store import STORE_FILE, State, Store
+from synod.party import answer
+from synod.party.ledger import Ledger
+from tests.support.curators import Clock, hand_in, make_context, make_session, play, stored_answer
+from tests.support.parties import (
     CURATOR,
     MAX_CELLS,
     Actor,
@@ -66,12 +66,12 @@ def copy_actors(study: Study, ledgers: Path, folder: Path) -> list[Actor]:
 
 
 def open_actor(study: Study, folder: Path, name: str) -> Actor:
-    from party.dataset import Snapshot
-    from party.rounds import Desk as PartyDesk
+    from synod.party.rounds import Responder
+    from synod.party.table.source import Snapshot
 
     curator, ledger = identity_of(CURATOR).fingerprint, Ledger.open(folder / name)
-    desk = PartyDesk(name, identity_of(name), ledger, curator, 1, MAX_CELLS)
-    return Actor(desk, study, Snapshot(draw_columns(study, name)))
+    responder = Responder(name, identity_of(name), ledger, curator, 1, MAX_CELLS)
+    return Actor(responder, study, Snapshot(draw_columns(study, name)))
 
 
 async def run_through(
@@ -80,13 +80,13 @@ async def run_through(
     """Runs a study to its end; after each number of moves in `stops` the curator is gone and comes back."""
     made: list[tuple[str, str, str]] = []
     for most_moves in (*stops, 1_000):
-        office = make_office(folder)
-        office.store.add_study(study, now=5)
-        task = asyncio.create_task(make_session(office, study).run())
-        made += await play(office, actors, most_moves=most_moves)
+        context = make_context(folder)
+        context.store.add_study(study, now=5)
+        task = asyncio.create_task(make_session(context, study).run())
+        made += await play(context, actors, most_moves=most_moves)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        office.store.close()
+        context.store.close()
     return made
 
 
@@ -144,13 +144,13 @@ def test_an_answered_query_comes_from_the_log(
     folder = tmp_path / "curator"
 
     async def first_half() -> None:
-        office = make_office(folder)
-        office.store.add_study(study, now=5)
-        task = asyncio.create_task(make_session(office, study).run())
-        await play(office, actors, most_moves=7)
+        context = make_context(folder)
+        context.store.add_study(study, now=5)
+        task = asyncio.create_task(make_session(context, study).run())
+        await play(context, actors, most_moves=7)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        office.store.close()
+        context.store.close()
 
     asyncio.run(first_half())
     with sqlite3.connect(folder / STORE_FILE) as connection:
@@ -171,23 +171,23 @@ def test_the_log_holds_the_query_before_anybody_is_asked(study: Study, ledgers: 
     clock = Clock()
 
     async def scene() -> None:
-        office = make_office(tmp_path / "curator", clock)
-        office.store.add_study(study, now=5)
-        task = asyncio.create_task(make_session(office, study).run())
-        assert office.store.unanswered(study.digest()) is None
-        await play(office, actors, most_moves=2)
+        context = make_context(tmp_path / "curator", clock)
+        context.store.add_study(study, now=5)
+        task = asyncio.create_task(make_session(context, study).run())
+        assert context.store.unanswered(study.digest()) is None
+        await play(context, actors, most_moves=2)
         await asyncio.sleep(0.02)
-        assert office.store.unanswered(study.digest()) is None, "a round is open before all have enrolled"
+        assert context.store.unanswered(study.digest()) is None, "a round is open before all have enrolled"
         clock.now = 2_000.0
-        await play(office, actors, most_moves=1)
+        await play(context, actors, most_moves=1)
         for _ in range(200):
-            if office.store.unanswered(study.digest()):
+            if context.store.unanswered(study.digest()):
                 break
             await asyncio.sleep(0.005)
-        query = office.store.unanswered(study.digest())
+        query = context.store.unanswered(study.digest())
         assert query is not None
         assert (query.label, query.sequence, query.opened) == ("moments", 1, 2_000)
-        assert office.store.query(study.digest(), "moments") == b'{"kind":"sum-moments"}'
+        assert context.store.query(study.digest(), "moments") == b'{"kind":"sum-moments"}'
         assert all(charges(actor) == [] for actor in actors)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -207,11 +207,11 @@ def test_a_replay_that_asks_otherwise_stops_the_study(study: Study, ledgers: Pat
     folder = tmp_path / "curator"
 
     async def scene() -> None:
-        office = make_office(folder)
-        office.store.add_study(study, now=5)
-        office.store.open_query(study.digest(), "moments", b'{"kind":"other"}', now=6)
-        task = asyncio.create_task(make_session(office, study).run())
-        await play(office, actors)
+        context = make_context(folder)
+        context.store.add_study(study, now=5)
+        context.store.open_query(study.digest(), "moments", b'{"kind":"other"}', now=6)
+        task = asyncio.create_task(make_session(context, study).run())
+        await play(context, actors)
         await task
 
     asyncio.run(asyncio.wait_for(scene(), WAIT_SECONDS))
@@ -220,7 +220,7 @@ def test_a_replay_that_asks_otherwise_stops_the_study(study: Study, ledgers: Pat
     assert "not the logged one" in reason
 
 
-def spoil_masks(actor: Actor, actors: Sequence[Actor], office: Office) -> None:
+def spoil_masks(actor: Actor, actors: Sequence[Actor], context: Context) -> None:
     """An answer of the right form under the party's own signature, whose masks are of another transcript."""
     study = actor.study
     transcript = make_transcript(study, actors, paillier_key(2))
@@ -232,7 +232,7 @@ def spoil_masks(actor: Actor, actors: Sequence[Actor], office: Office) -> None:
     right = make_transcript(study, actors).digest(study)
     steps = [AnsweredStep("moments", submission.query.hex(), study.budget)]
     bound = replace(submission, transcript=right, digest=digest_of(payload))
-    hand_in(Desk(office), actor.name, bound.signed_by(identity_of(actor.name), actor.name, steps), payload)
+    hand_in(PartyHandler(context), actor.name, bound.signed_by(identity_of(actor.name), actor.name, steps), payload)
 
 
 def test_a_sum_that_does_not_come_out_ends_the_study_for_good(study: Study, ledgers: Path, tmp_path: Path) -> None:
@@ -241,13 +241,13 @@ def test_a_sum_that_does_not_come_out_ends_the_study_for_good(study: Study, ledg
     folder = tmp_path / "curator"
 
     async def scene() -> list[tuple[str, str, str]]:
-        office = make_office(folder)
-        office.store.add_study(study, now=5)
-        task = asyncio.create_task(make_session(office, study).run())
-        await play(office, actors, most_moves=3)
+        context = make_context(folder)
+        context.store.add_study(study, now=5)
+        task = asyncio.create_task(make_session(context, study).run())
+        await play(context, actors, most_moves=3)
         await asyncio.sleep(0.05)
-        spoil_masks(actors[2], actors, office)
-        made = await play(office, actors)
+        spoil_masks(actors[2], actors, context)
+        made = await play(context, actors)
         await task
         return made
 
@@ -332,12 +332,12 @@ def test_a_session_ends_when_its_study_is_declined(study: Study, ledgers: Path, 
     folder = tmp_path / "curator"
 
     async def scene() -> None:
-        office = make_office(folder)
-        office.store.add_study(study, now=5)
-        task = asyncio.create_task(make_session(office, study).run())
-        await play(office, actors, most_moves=before)
+        context = make_context(folder)
+        context.store.add_study(study, now=5)
+        task = asyncio.create_task(make_session(context, study).run())
+        await play(context, actors, most_moves=before)
         await asyncio.sleep(0.05)
-        Desk(office).decline(
+        PartyHandler(context).decline(
             "harbour", identity_of("harbour").fingerprint, study.digest(), "its operator revoked the approval"
         )
         await asyncio.wait_for(task, 10)
@@ -350,11 +350,11 @@ def test_a_session_ends_when_its_study_is_declined(study: Study, ledgers: Path, 
 def test_a_seed_is_drawn_once_and_logged(ledgers: Path, study: Study, tmp_path: Path) -> None:
     """With `seed: null` a restart goes on with the seed that the log has."""
     unseeded = make_study(seed=None, **LINEAR)
-    office = make_office(tmp_path)
-    office.store.add_study(unseeded, now=5)
-    drawn = {asyncio.run(make_session(office, unseeded)._seed()) for _ in range(5)}
+    context = make_context(tmp_path)
+    context.store.add_study(unseeded, now=5)
+    drawn = {asyncio.run(make_session(context, unseeded)._seed()) for _ in range(5)}
     assert len(drawn) == 1
-    assert office.store.note(unseeded.digest(), "seed") == drawn.pop()
+    assert context.store.note(unseeded.digest(), "seed") == drawn.pop()
 
 
 def test_the_release_says_which_seed_it_was(straight: dict[str, bytes]) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from common.errors import Code, SynodError
-from common.study import Study
-from common.submission import Submission, digest_of
-from common.transcript import Enrolment
-from curator.store import STORE_FILE, OpenQuery, SeenHead, State, Store
-from tests.unit.party.rehearsal import identity_of, make_study
+from synod.common.protocol.submission import Submission, digest_of
+from synod.common.protocol.transcript import Enrolment
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.study.study import Study
+from synod.curator.store import STORE_FILE, OpenQuery, SeenHead, State, Store
+from tests.support.parties import identity_of, make_study
 
 ENROLMENT = Enrolment("north", identity_of("north").public_key, b"\1" * 32, b"\2" * 32, b"\3" * 64)
 
@@ -74,7 +74,7 @@ def test_unknown_studies(store: Store) -> None:
 
 def test_the_newest_study_comes_first(store: Store, study: Study) -> None:
     store.add_study(make_study(name="younger"), now=11)
-    assert [record.study.name for record in store.studies()] == ["younger", "rehearsal"]
+    assert [record.study.name for record in store.studies()] == ["younger", "checked"]
 
 
 def test_states_follow_from_what_is_stored(store: Store, study: Study) -> None:

@@ -12,9 +12,9 @@ import pyarrow.parquet
 import pytest
 from numpy.typing import NDArray
 
-from common.schema import Attribute, CategoricalAttribute
-from common.study import Study, load_study
-from deploy.demo import make_tables, write_tables
+from synod.common.study.schema import Attribute, CategoricalAttribute
+from synod.common.study.study import Study, load_study
+from synod.deploy.demo import make_tables, write_tables
 
 ROOT = Path(__file__).parents[3]
 SEED = 1

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from common.settings import CuratorSettings, OperatorSettings, PartySettings, load_settings
-from common.yamltext import load_yaml
+from synod.common.runtime.settings import CuratorSettings, OperatorSettings, PartySettings, load_settings
+from synod.common.runtime.yamltext import load_yaml
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
 STATE, HEALTH, ETC, TABLE = "/var/lib/synod", "/run/synod/health.sock", "/etc/synod", "/data"

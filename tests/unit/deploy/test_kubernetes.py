@@ -11,7 +11,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from common.settings import CuratorSettings, PartySettings, load_settings
+from synod.common.runtime.settings import CuratorSettings, PartySettings, load_settings
 
 KUBERNETES = Path(__file__).resolve().parents[3] / "deploy" / "kubernetes"
 OVERLAYS = ("curator", "party", "party-init")

@@ -9,20 +9,20 @@ from pathlib import Path
 import click
 import pytest
 
-from common.certificates import AUTHORITY_DAYS, CERTIFICATE_DAYS
-from common.encoding import Coding
-from common.errors import Code, SynodError
-from common.methods import LATER_METHODS
-from common.moments import design_moments
-from common.schema import LARGEST_DOMAIN, Attribute, CategoricalAttribute, IntegerAttribute
-from common.settings import CuratorSettings, OperatorSettings, PartySettings, load_settings
-from common.study import LARGEST_ROSTER, LARGEST_SCHEMA, load_study
-from common.wire import CHUNK_BYTES, MESSAGE_BYTES, open_channel
-from common.yamltext import load_yaml
-from deploy.cli import main
-from deploy.site import plan_layout
-from deploy.terminal import show_table
-from tests.pages.book import FENCE, INSTALLATION, PAGES, ROOT, SHELL, page_ids
+from synod.common.crypto.certificates import AUTHORITY_DAYS, CERTIFICATE_DAYS
+from synod.common.methods.base import LATER_METHODS
+from synod.common.models.moments import design_moments
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.runtime.settings import CuratorSettings, OperatorSettings, PartySettings, load_settings
+from synod.common.runtime.wire import CHUNK_BYTES, MESSAGE_BYTES, open_channel
+from synod.common.runtime.yamltext import load_yaml
+from synod.common.study.encoding import Coding
+from synod.common.study.schema import LARGEST_DOMAIN, Attribute, CategoricalAttribute, IntegerAttribute
+from synod.common.study.study import LARGEST_ROSTER, LARGEST_SCHEMA, load_study
+from synod.deploy.cli.main import main
+from synod.deploy.cli.terminal import show_table
+from synod.deploy.launch.site import plan_paths
+from tests.support.pages import FENCE, INSTALLATION, PAGES, ROOT, SHELL, page_ids
 
 Settings = PartySettings | CuratorSettings | OperatorSettings
 SETTINGS: dict[str, type[Settings]] = {
@@ -336,6 +336,6 @@ def test_a_missing_certificate_is_a_sentence() -> None:
 
 def test_a_table_may_be_called_like_the_curator() -> None:
     tables = [Path(name) for name in ("curator.csv", "a-2.csv", "a.csv", "b/a.csv", "operator.parquet")]
-    names = [member.name for member in plan_layout(Path("launch"), tables).members]
+    names = [member.name for member in plan_paths(Path("launch"), tables).members]
     assert len(set(names)) == len(names)
     assert not {"certs", "curator", "operator"} & set(names)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.cost import FREE, Cost
-from common.errors import Code, SynodError
-from party.account import Account, Charge, Entry, fold
+from synod.common.privacy.cost import FREE, Cost
+from synod.common.runtime.errors import Code, SynodError
+from synod.party.account import Account, Charge, Entry, fold
 
 OPENED = {"kind": "opened", "history_lost": False}
 LOST = {"kind": "opened", "history_lost": True}

@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.canonical import Json
-from common.coins import Coins
-from common.encoding import codings_of
-from common.gaussian import GaussianModel
-from common.moments import sum_moments
-from common.packing import unpack
-from common.paillier import SecretKey, add_all, decrypt_all
-from common.plan import plan_study
-from common.queries import SumMoments, Synthesize, moment_design, query_digest, share_rows, sum_terms
-from common.study import Study
-from party.answer import Round, Secrets, answer_sum, answer_synthesize, noisy_values
-from party.dataset import Snapshot
-from tests.unit.party.rehearsal import WIDE, Actor, identity_of, make_actors, make_study, make_transcript, paillier_key
+from synod.common.crypto.canonical import Json
+from synod.common.crypto.packing import unpack
+from synod.common.crypto.paillier import SecretKey, add_all, decrypt_all
+from synod.common.models.gaussian import GaussianModel
+from synod.common.models.moments import sum_moments
+from synod.common.privacy.coins import Coins
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries import SumMoments, Synthesize, moment_design, query_digest, share_rows, sum_terms
+from synod.common.study.encoding import codings_of
+from synod.common.study.study import Study
+from synod.party.answer import Round, Secrets, answer_sum, answer_synthesize, noisy_values
+from synod.party.table.source import Snapshot
+from tests.support.parties import WIDE, Actor, identity_of, make_actors, make_study, make_transcript, paillier_key
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from common.cost import Cost
-from common.errors import Code, SynodError
-from common.study import Study
-from party.ledger import LEDGER_FILE, Ledger, StoredAnswer
-from tests.unit.party.rehearsal import make_study
+from synod.common.privacy.cost import Cost
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.study.study import Study
+from synod.party.ledger import LEDGER_FILE, Ledger, StoredAnswer
+from tests.support.parties import make_study
 
 SNAPSHOT = bytes(range(32))
 

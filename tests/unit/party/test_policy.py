@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from common.cost import Cost
-from common.errors import Code, SynodError
-from common.plan import plan_study
-from common.queries import SumMoments, sum_terms
-from common.settings import PartySettings
-from common.study import Study
-from party.policy import check_policy
-from tests.unit.party.rehearsal import SCHEMA, identity_of, make_settings, make_study
+from synod.common.privacy.cost import Cost
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries import SumMoments, sum_terms
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.runtime.settings import PartySettings
+from synod.common.study.study import Study
+from synod.party.policy import check_policy
+from tests.support.parties import SCHEMA, identity_of, make_settings, make_study
 
 OWN_KEY = identity_of("north").fingerprint
 

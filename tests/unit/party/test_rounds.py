@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from common.canonical import canonical_bytes
-from common.errors import Code, SynodError
-from common.gaussian import GRID, GaussianModel
-from common.identity import verify
-from common.paillier import generate_key
-from common.queries import SumMoments, Synthesize, moment_design, share_rows
-from common.study import Study
-from common.submission import AnsweredStep, Submission, account_statement, digest_of
-from common.transcript import Enrolment, Transcript
-from party.answer import Round
-from party.rounds import check_round, next_step, open_approval
-from tests.unit.party.rehearsal import (
+from synod.common.crypto.canonical import canonical_bytes
+from synod.common.crypto.identity import verify
+from synod.common.crypto.paillier import generate_key
+from synod.common.models.gaussian import GRID, GaussianModel
+from synod.common.protocol.queries import SumMoments, Synthesize, moment_design, share_rows
+from synod.common.protocol.submission import AnsweredStep, Submission, account_statement, digest_of
+from synod.common.protocol.transcript import Enrolment, Transcript
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.study.study import Study
+from synod.party.answer import Round
+from synod.party.rounds import check_round, next_step, open_approval
+from tests.support.parties import (
     Actor,
     identity_of,
     make_actor,
@@ -52,7 +52,7 @@ def transcript(study: Study, actors: list[Actor]) -> Transcript:
 
 def ask(actor: Actor, document: bytes, query: bytes = MOMENTS, label: str = "moments") -> Round:
     approval = open_approval(actor.ledger, actor.study.digest())
-    return check_round(actor.desk, approval, actor.study, label, (document, query))
+    return check_round(actor.responder, approval, actor.study, label, (document, query))
 
 
 def refusal(actor: Actor, document: bytes, query: bytes = MOMENTS, label: str = "moments") -> SynodError:
@@ -396,4 +396,4 @@ def test_an_ended_approval_answers_nothing(study: Study, actors: list[Actor]) ->
 
 def test_the_plan_is_this_partys_own(study: Study, actors: list[Actor]) -> None:
     approval = open_approval(actors[0].ledger, study.digest())
-    assert next_step(actors[0].desk, approval, study, "moments").cost == study.budget
+    assert next_step(actors[0].responder, approval, study, "moments").cost == study.budget

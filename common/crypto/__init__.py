@@ -1,0 +1,1 @@
+"""Paillier, packing, canonical JSON, identities and certificates."""

@@ -1,0 +1,178 @@
+"""Packing: many signed sums in the slots of one Paillier plaintext.
+
+A vector v becomes, for each ciphertext, the sum of v_i 2^(width i) in Z_n. This is linear: adding the
+parties' plaintexts adds their vectors, whatever each of them holds. Only the total must fit its slots, with
+the probability that `noise_bound` states. Nothing here clamps, redraws or refuses a party's value.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+import gmpy2
+import numpy as np
+from numpy.typing import NDArray
+
+from synod.common.runtime.errors import check_failed, invalid
+
+MAX_WIDTH_BITS = 62
+FAILURE_BITS = 64
+SPARE_BITS = 64
+SIGN_BIT = np.uint64(1 << 63)
+
+
+@dataclass(frozen=True, slots=True)
+class SlotLayout:
+    """Where `length` numbers stand: `slots` to a plaintext, `width` bits each.
+
+    `low` and `high` bound the sum of all parties' values, noise included.
+    """
+
+    length: int
+    low: int
+    high: int
+    width: int
+    slots: int
+
+    @property
+    def ciphertexts(self) -> int:
+        """How many plaintexts the vector takes."""
+        return -(-self.length // self.slots)
+
+    @property
+    def last_slots(self) -> int:
+        """How many slots of the last plaintext are in use."""
+        return self.length - self.slots * (self.ciphertexts - 1)
+
+    @property
+    def stride(self) -> int:
+        """Slots this far apart start at whole bytes, at least 8 bytes from each other: they make a lane."""
+        return 8 * -(-8 // self.width)
+
+    @property
+    def lane(self) -> tuple[int, int]:
+        """A lane's shape: how many slots, and how many bytes from one to the next."""
+        return -(-self.slots // self.stride), self.stride * self.width // 8
+
+
+def plan_slots(length: int, low: int, high: int, noise_bound: int, key_bits: int) -> SlotLayout:
+    """The layout for sums between `low` and `high` before noise, their total noise within +-`noise_bound`.
+
+    Guarantee: slots * width < key_bits, so totals whose slots are in range are less than any modulus of
+    key_bits bits, and `unpack` of the sum of packed vectors is the sum of the vectors, exactly. 64 bits on top stay
+    empty: a total whose masks did not cancel is uniform, and passes for a sound one with probability 2^-64.
+    """
+    assert length >= 1
+    assert low <= high
+    assert noise_bound >= 0
+    low, high = low - noise_bound, high + noise_bound
+    width = max(1, (high - low).bit_length())
+    if max(width, low.bit_length(), high.bit_length()) > MAX_WIDTH_BITS:
+        raise invalid(
+            f"A sum of this query needs more than {MAX_WIDTH_BITS} bits with its noise.",
+            "Give the query more epsilon, or the columns shorter ranges.",
+        )
+    room = key_bits - 1 - SPARE_BITS
+    assert width <= room
+    return SlotLayout(length, low, high, width, room // width)
+
+
+def _fill_slots(layout: SlotLayout, slots: int, value: int) -> int:
+    """The plaintext with `value` in each of the first slots."""
+    return ((1 << layout.width * slots) - 1) // ((1 << layout.width) - 1) * value
+
+
+def pack(layout: SlotLayout, values: NDArray[np.int64], modulus: int) -> list[int]:
+    """The plaintexts of one party's vector: sums of v_i 2^(width i) mod `modulus`, for any 64-bit values.
+
+    A value may be wider than its slot, so slots are packed by lanes: in a lane, values offset by 2^63 cannot
+    meet, and their bytes are a number as they stand. The lanes are shifted and added, the offset taken off.
+    """
+    lanes = _spread_lanes(layout, values)
+    size = len(lanes) // layout.ciphertexts
+    offset = _fill_slots(layout, layout.slots, 1 << 63)
+    blocks = (lanes[at : at + size] for at in range(0, len(lanes), size))
+    return [(_add_lanes(layout, block) - offset) % modulus for block in blocks]
+
+
+def _spread_lanes(layout: SlotLayout, values: NDArray[np.int64]) -> bytes:
+    """Bytes by ciphertext, lane and slot of the lane, each value at the low end of its slots' bytes."""
+    assert values.shape == (layout.length,)
+    assert values.dtype == np.int64
+    lane_slots, slot_bytes = layout.lane
+    padded = np.zeros(layout.ciphertexts * layout.slots, dtype=np.int64)
+    padded[: layout.length] = values
+    words = np.zeros((layout.ciphertexts, lane_slots * layout.stride), dtype="<u8")
+    words[:, : layout.slots] = padded.view(np.uint64).reshape(layout.ciphertexts, layout.slots) ^ SIGN_BIT
+    lanes = words.reshape(-1, lane_slots, layout.stride).swapaxes(1, 2)
+    spread = np.zeros((*lanes.shape, slot_bytes), dtype=np.uint8)
+    spread[..., :8] = np.ascontiguousarray(lanes)[..., np.newaxis].view(np.uint8)
+    return spread.tobytes()
+
+
+def _add_lanes(layout: SlotLayout, lanes: bytes) -> int:
+    size = len(lanes) // layout.stride
+    total = 0
+    for end in range(len(lanes), 0, -size):
+        total = (total << layout.width) + int.from_bytes(lanes[end - size : end], "little")
+    return total
+
+
+def unpack(layout: SlotLayout, totals: Sequence[int], modulus: int) -> NDArray[np.int64]:
+    """The sums in the slots of decrypted totals; refused if sound plaintexts cannot add up to them."""
+    size = layout.lane[0] * layout.lane[1]
+    shifts = range(0, layout.width * layout.stride, layout.width)
+    used = [layout.slots] * (layout.ciphertexts - 1) + [layout.last_slots]
+    lanes: list[bytes] = []
+    for total, slots in zip(totals, used, strict=True):
+        sums = (total - _fill_slots(layout, slots, layout.low)) % modulus
+        if sums >> layout.width * slots:
+            raise check_failed("A decrypted total does not fit its slots: the parties' masks did not cancel.")
+        lanes.extend((sums >> shift).to_bytes(size, "little") for shift in shifts)
+    return _gather_lanes(layout, b"".join(lanes))
+
+
+def _gather_lanes(layout: SlotLayout, lanes: bytes) -> NDArray[np.int64]:
+    shape = (layout.ciphertexts, layout.stride, *layout.lane)
+    low_ends = np.ascontiguousarray(np.frombuffer(lanes, dtype=np.uint8).reshape(shape)[..., :8])
+    words = low_ends.view("<u8")[..., 0].swapaxes(1, 2).reshape(layout.ciphertexts, -1)[:, : layout.slots]
+    slots = words & np.uint64((1 << layout.width) - 1)
+    return slots.astype(np.int64).reshape(-1)[: layout.length] + layout.low
+
+
+def noise_bound(scale: Fraction, parties: int, threshold: int, length: int) -> int:
+    """A bound B with P(|Z| > B) <= 2^-64 / length for Z, the sum of all parties' noise shares.
+
+    Z = X - Y with independent X and Y ~ NB(rho, a), where a = exp(-1/scale), rho = K/(K-t) for K `parties`
+    and t = `threshold`. For 0 < s < 1/scale, E exp(sX) = ((1-a) / (1 - a e^s))^rho. By symmetry and Chernoff
+
+        P(|Z| > B) = 2 P(Z >= B+1) <= 2 e^(-s(B+1)) ((1-a)^2 / ((1 - a e^s)(1 - a e^-s)))^rho.
+
+    With s = (1-d)/scale and L(x) = ln(1 - exp(-x/scale)) this is at most 2^-64 / length as soon as
+
+        B + 1 >= (ln(2^65 length) + rho (2 L(1) - L(d) - L(2-d))) scale / (1-d).
+
+    Every d in (0, 1) gives such a B; the least one over d = 1/64, ..., 63/64 is returned.
+
+    Guarantee: rigorous, and the same integer on every machine, so that all sides agree on the layout: MPFR
+    rounds each operation correctly at 256 bits, 2^-128 covers what that adds up to, and the rest is exact.
+    """
+    assert scale > 0
+    assert 0 <= threshold < parties
+    rho = Fraction(parties, parties - threshold)
+    tilts = [Fraction(step, 64) for step in range(1, 64)]
+    return min(ceil(_bracket(scale, rho, length, d) * scale / (1 - d)) - 1 for d in tilts)
+
+
+def _bracket(scale: Fraction, rho: Fraction, length: int, tilt: Fraction) -> Fraction:
+    """The bracket before scale / (1-d) above, from above."""
+    with gmpy2.context(precision=256):
+
+        def log_gap(x: Fraction) -> gmpy2.mpfr:
+            return gmpy2.log(-gmpy2.expm1(gmpy2.mpfr(gmpy2.mpq(-x / scale))))
+
+        logs = 2 * log_gap(Fraction(1)) - log_gap(tilt) - log_gap(2 - tilt)
+        total = gmpy2.log(gmpy2.mpfr(length << (FAILURE_BITS + 1))) + gmpy2.mpfr(gmpy2.mpq(rho)) * logs
+    numerator, denominator = total.as_integer_ratio()
+    return Fraction(int(numerator), int(denominator)) + Fraction(1, 1 << 128)

@@ -1,0 +1,1 @@
+"""Models that a release may contain, and the public numbers that bound them."""

@@ -1,0 +1,99 @@
+"""How large tables may be: theta-usefulness (PrivBayes), from public numbers only, in exact arithmetic.
+
+A table of m cells over n rows has n/m rows a cell on average; with `tables` of them asked at epsilon its noise has
+scale 2 tables / epsilon, times the square root of `shares`, the noise shares' total variance in units of one full
+share (K/(K-t) for an encrypted sum, K for K separate answers). It is theta-useful while the first is at least theta
+times the second.
+"""
+
+from decimal import Decimal
+from fractions import Fraction
+
+from synod.common.methods.base import DpCcbn, DpSubn, Independent
+from synod.common.study.features import sizes_of
+from synod.common.study.study import Study
+
+LARGEST_TABLE = 1 << 16
+
+
+def is_useful(cells: int, *, rows: int, epsilon: Fraction, tables: int, theta: Decimal, shares: Fraction) -> bool:
+    """Whether tables of `cells` cells are theta-useful; squared, so that no root is rounded."""
+    least = Fraction(theta) * 2 * tables * cells
+    return (rows * epsilon) ** 2 >= least**2 * shares
+
+
+def largest_table(
+    sizes: tuple[int, ...], *, rows: int, epsilon: Fraction, theta: Decimal, shares: Fraction, nested: bool
+) -> int:
+    """The most cells that a theta-useful table of a feature and its parents may have; 0 if none has any parent.
+
+    For binary features that is 2^(k+1) with the largest such k: with `nested`, d - k tables are asked, because the
+    first k follow from the next; else d.
+    """
+    d = len(sizes)
+    if all(size == 2 for size in sizes):
+        best = 0
+        for k in range(1, min(d, LARGEST_TABLE.bit_length() - 1)):
+            tables = d - k if nested else d
+            if is_useful(2 ** (k + 1), rows=rows, epsilon=epsilon, tables=tables, theta=theta, shares=shares):
+                best = 2 ** (k + 1)
+        return best
+    smallest = sorted(sizes)
+    if d < 2:
+        return 0
+    low, high = 0, LARGEST_TABLE
+    while low < high:
+        middle = (low + high + 1) // 2
+        useful = is_useful(middle, rows=rows, epsilon=epsilon, tables=d, theta=theta, shares=shares)
+        low, high = (middle, high) if useful else (low, middle - 1)
+    return low if low >= smallest[0] * smallest[1] else 0
+
+
+def parameter_cells(study: Study) -> int:
+    """The most cells of a table of the published network; 0 if all features are independent."""
+    method, parties = study.method, len(study.roster)
+    shares = Fraction(parties, parties - study.collusion)
+    sizes, epsilon = sizes_of(study), study.budget.epsilon
+    if isinstance(method, DpSubn | DpCcbn):
+        part = method.parts[-1] if isinstance(method, DpSubn) else method.split[-1]
+        return largest_table(
+            sizes,
+            rows=study.total_rows,
+            epsilon=epsilon * Fraction(part),
+            theta=method.theta,
+            shares=shares,
+            nested=True,
+        )
+    raise AssertionError("only methods with one network for all have one table size")
+
+
+def frontier_cells(study: Study) -> int:
+    """The most cells of a table of DP-SUBN's search frontier; at least that of the network."""
+    method, parties = study.method, len(study.roster)
+    assert isinstance(method, DpSubn)
+    shares = Fraction(parties) if method.update == "sequential" else Fraction(parties, parties - study.collusion)
+    epsilon = study.budget.epsilon * Fraction(method.parts[2])
+    cells = largest_table(
+        sizes_of(study),
+        rows=study.total_rows,
+        epsilon=epsilon,
+        theta=method.theta_frontier,
+        shares=shares,
+        nested=False,
+    )
+    return max(cells, parameter_cells(study))
+
+
+def chosen_cells(study: Study, rows: int) -> int:
+    """The most cells of a table that `ChooseParents` may score at a party of `rows` rows."""
+    return own_cells(study, rows) if isinstance(study.method, Independent) else parameter_cells(study)
+
+
+def own_cells(study: Study, rows: int) -> int:
+    """The most cells of a table of one party's own network (Independent)."""
+    method = study.method
+    assert isinstance(method, Independent)
+    epsilon = study.budget.epsilon * (1 - Fraction(method.beta))
+    return largest_table(
+        sizes_of(study), rows=rows, epsilon=epsilon, theta=method.theta, shares=Fraction(1), nested=True
+    )

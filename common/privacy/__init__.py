@@ -1,0 +1,1 @@
+"""Privacy cost, noise laws, exact sampling, and coins."""

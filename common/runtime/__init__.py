@@ -1,0 +1,1 @@
+"""Errors, files, locks, logs, settings, databases, health and the wire."""

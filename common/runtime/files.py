@@ -1,0 +1,41 @@
+"""Files that must be there after a crash of the machine, and files that only their owner may read."""
+
+import os
+from pathlib import Path
+
+from synod.common.runtime.errors import invalid
+
+
+def write_private_file(path: Path, data: bytes) -> None:
+    """Creates a file that only its owner may read; durable, whole or not at all, and never over another."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = path.with_name(f"{path.name}.draft")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        raise invalid(f"{path} is there already.", "Move it away first if it is no longer needed.") from None
+    finally:
+        draft.unlink()
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes the names in a folder durable."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_files(folder: Path) -> None:
+    """Makes every file of a folder durable, and the folder."""
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+    sync_folder(folder)

@@ -1,0 +1,109 @@
+"""The configuration files of the three programs: a party's (with its policy), a curator's and an operator's.
+
+Paths in a file are relative to the file. Unknown keys are refused.
+"""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+
+from synod.common.runtime.errors import invalid
+from synod.common.runtime.yamltext import load_yaml
+from synod.common.study.schema import ExactDecimal, Strict
+from synod.common.study.study import Fingerprint, Slug, describe_validation_error
+
+_PathText = Annotated[Path, BeforeValidator(lambda value: Path(value) if isinstance(value, str) else value)]
+_Names = Annotated[tuple[str, ...], BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)]
+Epsilon = Annotated[ExactDecimal, Field(ge=0)]
+_ADDRESS = re.compile(r"([^\s:/\[\]]+|\[[0-9a-fA-F:]+\]):([0-9]{1,5})")
+
+
+def _check_address(text: str) -> str:
+    match = _ADDRESS.fullmatch(text)
+    if match is None or int(match[2]) > 65_535:
+        raise ValueError("must be HOST:PORT, such as curator.example.org:7443")
+    return text
+
+
+Address = Annotated[str, AfterValidator(_check_address)]
+# gRPC dials directly, and says so only in its own log, where it cannot read a proxy's address: refuse that here.
+Proxy = Annotated[str, Field(pattern=r"^http://([^\s/@]+@)?[^\s/:@]+:[0-9]{1,5}$")]
+
+
+class TlsFiles(Strict):
+    """The transport authority's certificate, and one's own certificate and key, all PEM."""
+
+    ca: _PathText
+    certificate: _PathText
+    key: _PathText
+
+
+class _Settings(Strict):
+    tls: TlsFiles
+
+    def relative_to(self, folder: Path) -> "_Settings":
+        """The same settings with every path made absolute."""
+        files = TlsFiles(**{name: folder / path for name, path in self.tls})
+        moved = {name: folder / path for name, path in self if isinstance(path, Path)}
+        return self.model_copy(update={"tls": files, **moved})
+
+
+class PartySettings(_Settings):
+    """A party's daemon: who it is, whom it dials, which table it answers from, and the policy for that table."""
+
+    name: Slug
+    address: Address
+    state: _PathText
+    curator: Fingerprint
+    dataset: Slug
+    source: _PathText
+    unit: str | None = None
+    columns: _Names | None = None
+    max_epsilon_total: Epsilon
+    max_epsilon_per_study: Epsilon | None = None
+    min_collusion: Annotated[int, Field(ge=0)] = 1
+    min_parties: Annotated[int, Field(ge=1)] = 2
+    min_key_bits: Annotated[int, Field(ge=2048)] = 3072
+    methods: _Names | None = None
+    allow_local_queries: bool = False
+    max_cells: Annotated[int, Field(ge=1)] = 10_000_000
+    approve: Literal["ask", "auto"] = "ask"
+    proxy: Proxy | None = None
+    workers: Annotated[int, Field(ge=1, le=256)] = 1
+    health: _PathText | None = None
+
+
+class CuratorSettings(_Settings):
+    """A curator's service: where it listens, what it keeps, and who may submit studies."""
+
+    listen: Address
+    state: _PathText
+    operators: _Names = ("operator",)
+    workers: Annotated[int, Field(ge=1, le=256)] = 1
+    health: _PathText | None = None
+
+
+class OperatorSettings(_Settings):
+    """How the curator's operator reaches the curator."""
+
+    address: Address
+    proxy: Proxy | None = None
+
+
+SettingsT = TypeVar("SettingsT", bound=_Settings)
+
+
+def load_settings(kind: type[SettingsT], path: Path) -> SettingsT:
+    """Reads and checks a configuration file."""
+    data: Any = load_yaml(path)
+    if not isinstance(data, dict):
+        raise invalid(f"{path} is not a configuration: it must be a mapping of keys.")
+    try:
+        settings = kind.model_validate(data)
+    except ValidationError as error:
+        raise describe_validation_error(error, str(path)) from None
+    moved = settings.relative_to(path.resolve().parent)
+    assert isinstance(moved, kind)
+    return moved

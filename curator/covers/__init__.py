@@ -1,0 +1,1 @@
+"""Views that cover all pairs of features."""

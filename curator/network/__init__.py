@@ -1,0 +1,1 @@
+"""Bayesian networks: graph, search frontier, tables, sampling, evidence."""

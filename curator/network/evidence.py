@@ -1,0 +1,203 @@
+"""What the network methods share: evidence from released tables, parameters, synthesis, and the model's JSON form."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synod.common.crypto.canonical import Json
+from synod.common.methods.base import HpdpDp
+from synod.common.models.candidates import Score, shortlist_length
+from synod.common.privacy.noise import share_variance
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries import LocalMarginals, SumMarginals, local_scale, sum_terms
+from synod.common.study.features import decode_features, features_of, sizes_of, valid_codes
+from synod.common.study.study import Study
+from synod.curator.methods.base import Parties, Publication, Released, Sets
+from synod.curator.network.consistency import NoisyTable, reconcile
+from synod.curator.network.graph import Network, Pair
+from synod.curator.network.sampling import make_word, sample_network
+from synod.curator.network.tables import marginalize, mutual_information, project_tables
+
+Floats = NDArray[np.float64]
+Features = tuple[int, ...]
+TABLE_UNIT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All tables that were released so far, and what they say together about a set of features."""
+
+    study: Study
+    tables: list[Released] = field(default_factory=list)
+    rows: int = 0
+
+    @property
+    def all_rows(self) -> int:
+        """How many rows the evidence is about: one party's, or the whole roster's."""
+        return self.rows or self.study.total_rows
+
+    def add_sum(self, label: str, sets: Sets, counts: Sequence[NDArray[np.int64]]) -> None:
+        """Adds the tables of an encrypted sum."""
+        terms = sum_terms(SumMarginals(sets), plan_study(self.study).step(label), self.study)
+        variance = len(self.study.roster) * share_variance(shape=terms.shape, scale=terms.scale)
+        rows = self.study.total_rows
+        self.tables.extend(Released(s, c.astype(np.float64), rows, variance) for s, c in zip(sets, counts, strict=True))
+
+    def add_local(self, label: str, sets: Sets, counts: Sequence[NDArray[np.int64]]) -> None:
+        """Adds the tables of one party."""
+        step = plan_study(self.study).step(label)
+        variance = share_variance(shape=Fraction(1), scale=local_scale(LocalMarginals(sets), step))
+        (party,) = step.answerers
+        rows = self.study.roster[self.study.index_of(party)].rows
+        self.tables.extend(
+            Released(s, c.astype(np.float64), rows, variance, party) for s, c in zip(sets, counts, strict=True)
+        )
+
+    def pooled(self, features: Features) -> Released | None:
+        """The table of these features, in this order, from all tables that cover them: tables of the same rows are
+        averaged by their precision, and those of single parties add up. Parties differ, so a few of them speak for all
+        only where no table counts all rows. None where nothing covers them.
+        """
+        everybodys, others = self._gather(features)
+        found = everybodys or others
+        return _average(found, self.all_rows) if found else None
+
+    def counted(self, features: Features) -> Released | None:
+        """The same from tables that count all rows, alone or added up: what some parties told stands for nobody else.
+        None where some rows were not counted.
+        """
+        everybodys, _ = self._gather(features)
+        return _average(everybodys, self.all_rows) if everybodys else None
+
+    def _gather(self, features: Features) -> tuple[list[Released], list[Released]]:
+        """Tables of these features that count all rows, and the sum of the parties' own where it does not."""
+        sizes = sizes_of(self.study)
+        whole: list[Released] = []
+        parts: dict[str, list[Released]] = {}
+        for table in self.tables:
+            if set(features) <= set(table.features):
+                counts = marginalize(table.counts, table.features, sizes, features)
+                variance = table.variance * (len(table.counts) / len(counts))
+                margin = Released(features, counts, table.rows, variance)
+                (whole if table.rows == self.all_rows else parts.setdefault(table.party, [])).append(margin)
+        if not parts:
+            return whole, []
+        own = [_average(tables, tables[0].rows) for tables in parts.values()]
+        rows = sum(part.rows for part in own)
+        total = np.sum([part.counts for part in own], axis=0)
+        added = Released(features, total, rows, sum(part.variance for part in own))
+        return ([*whole, added], []) if rows == self.all_rows else (whole, [added])
+
+    def score(self, feature: int, parents: Features) -> float:
+        """The mutual information of a feature with its parents, as far as released tables tell."""
+        if not parents:
+            return 0.0
+        table = self.pooled((feature, *parents))
+        if table is None:
+            return -np.inf
+        shares = project_tables(table.counts, table.rows)
+        return float(mutual_information(shares, sizes_of(self.study)[feature]))
+
+
+def _average(tables: Sequence[Released], rows: int) -> Released:
+    """One estimate of the counts over all rows; a table of fewer rows is scaled up, noise and all."""
+    scaled = [(t.counts * (rows / t.rows), t.variance * (rows / t.rows) ** 2) for t in tables]
+    weights = np.array([1 / variance for _, variance in scaled])
+    counts = np.sum([w * c for w, (c, _) in zip(weights, scaled, strict=True)], axis=0) / weights.sum()
+    return Released(tables[0].features, counts, rows, float(1 / weights.sum()))
+
+
+def without_parents(sizes: Sequence[int]) -> Network:
+    """The network in which every feature stands alone."""
+    return Network(tuple(Pair(feature, ()) for feature in range(len(sizes))))
+
+
+def resolve_score(study: Study) -> Score:
+    """The score that `auto` stands for: F where all features are binary, R otherwise."""
+    assert not isinstance(study.method, HpdpDp)
+    if study.method.score != "auto":
+        return study.method.score
+    return "F" if all(size == 2 for size in sizes_of(study)) else "R"
+
+
+def shortlist_without_data(study: Study, max_cells: int, first: int) -> tuple[tuple[int, Features], ...]:
+    """Candidate parents where no correlation was released: all features, or as many of the nearest in the schema's
+    order as keep the number of candidates public and bounded.
+    """
+    assert not isinstance(study.method, HpdpDp)
+    sizes = sizes_of(study)
+    length = shortlist_length(sizes, max_cells, study.method.max_candidates)
+    shortlists = []
+    for x in range(len(sizes)):
+        if x != first:
+            ranked = sorted((i != first, abs(i - x), i) for i in range(len(sizes)) if i != x)
+            shortlists.append((x, tuple(sorted(i for _, _, i in ranked[:length]))))
+    return tuple(shortlists)
+
+
+async def learn_tables(
+    study: Study, parties: Parties, label: str, network: Network, evidence: Evidence
+) -> list[Floats]:
+    """The tables of a network's families, asked in one sum and brought into agreement with each other."""
+    sets: Sets = tuple(tuple(sorted(family)) for family in network.asked_families())
+    evidence.add_sum(label, sets, await parties.sum_marginals(label, sets))
+    return await parties.compute(partial(fit_tables, study, network, evidence, sets))
+
+
+def fit_tables(study: Study, network: Network, evidence: Evidence, sets: Sets) -> list[Floats]:
+    """Non-negative tables for a network's families, in the order of its pairs."""
+    sizes, total = sizes_of(study), float(evidence.all_rows)
+    pooled = [evidence.pooled(features) for features in sets]
+    noisy = [NoisyTable(p.features, p.counts, p.variance) for p in pooled if p is not None]
+    uncovered = [t for t in evidence.tables if not any(set(f) <= set(t.features) for f in sets)]
+    others = [t for t in uncovered if t.rows == evidence.all_rows]
+    noisy += [NoisyTable(t.features, t.counts, t.variance) for t in others]
+    fitted = reconcile(noisy, sizes, total=total)
+    tables = []
+    for pair in network.pairs:
+        source = next(i for i, features in enumerate(sets) if set(pair.family) <= set(features))
+        tables.append(marginalize(fitted[source], sets[source], sizes, pair.family))
+    return tables
+
+
+def publish_network(
+    study: Study, network: Network, tables: Sequence[Floats], evidence: Evidence, *, rng: np.random.Generator
+) -> Publication:
+    """Draws the rows, and writes the model down."""
+    assert study.rows is not None
+    columns = draw_network(study, network, tables, study.rows, rng=rng)
+    model: dict[str, Json] = {
+        "features": [[f.attribute, f.size, -1 if f.bit is None else f.bit] for f in features_of(study)],
+        "network": network_to_json(network),
+        "tables": [[int(value) for value in np.rint(table * TABLE_UNIT)] for table in tables],
+        "table_unit": TABLE_UNIT,
+    }
+    return Publication(columns, model, tables=evidence.tables)
+
+
+def draw_network(
+    study: Study, network: Network, tables: Sequence[Floats], rows: int, *, rng: np.random.Generator
+) -> list[Any]:
+    """Rows of a network as codes of the schema's attributes; bits that form no valid code are never drawn."""
+    sizes, features = sizes_of(study), features_of(study)
+    words = [
+        make_word(tuple(i for i, f in enumerate(features) if f.attribute == attribute), codes, sizes)
+        for attribute, codes in valid_codes(study).items()
+    ]
+    drawn = sample_network(network, tables, sizes, rows, rng=rng, words=words)
+    return decode_features(study, drawn, rows)
+
+
+def network_to_json(network: Network) -> Json:
+    """A network as feature and parents, in drawing order."""
+    return [[pair.feature, list(pair.parents)] for pair in network.pairs]
+
+
+def network_from_json(data: Any) -> Network:
+    """Reads what `network_to_json` wrote."""
+    return Network(tuple(Pair(int(feature), tuple(parents)) for feature, parents in data))

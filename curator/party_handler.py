@@ -1,0 +1,193 @@
+"""What the curator does for a party's call, on plain values: moves, enrolment, submissions, declines.
+
+The gRPC shell parses and replies; decisions are here. A caller is known by its certificate's name and believed only
+as far as the identity that the roster pins has signed.
+"""
+
+import json
+from dataclasses import dataclass
+
+from synod.common.crypto.canonical import canonical_bytes
+from synod.common.crypto.identity import fingerprint
+from synod.common.crypto.paillier import PublicKey
+from synod.common.protocol.plan import Step, plan_study
+from synod.common.protocol.queries import Query, parse_query, query_digest
+from synod.common.protocol.submission import AnsweredStep, Submission
+from synod.common.protocol.transcript import Enrolment, Transcript, check_enrolment, parse_transcript
+from synod.common.runtime.errors import Code, SynodError, check_failed
+from synod.curator.checks import check_account, check_header, check_payload
+from synod.curator.context import Context
+from synod.curator.store import SeenHead, State, StudyRecord
+
+NOT_APPROVED = "not-approved"
+ACKNOWLEDGED = "acknowledged"
+
+
+@dataclass(frozen=True, slots=True)
+class NextMove:
+    """What a party may do next in a study: `enrol`, `answer`, `published` or `aborted`."""
+
+    study_hash: bytes
+    name: str
+    kind: str
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRound:
+    """A round that a party may answer now, with what its answer must be bound to."""
+
+    record: StudyRecord
+    transcript: Transcript
+    step: Step
+    query: Query
+
+    @property
+    def public(self) -> PublicKey:
+        """The Paillier key."""
+        return PublicKey(self.transcript.modulus, self.transcript.generator)
+
+
+class PartyHandler:
+    """The curator's side of a party's calls."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._store = context.store
+
+    def see(self, party: str, identity: bytes, head: SeenHead) -> str:
+        """Notes that a party called, and the head of its ledger if that is signed by an identity of a roster; returns
+        the fingerprint of that identity, or nothing.
+        """
+        self._context.see(party)
+        pinned = {(entry.name, entry.key) for record in self._store.studies() for entry in record.study.roster}
+        if (party, fingerprint(identity)) not in pinned or not head.is_signed_by(identity):
+            return ""
+        self._store.see_head(identity, head)
+        return fingerprint(identity)
+
+    def moves(self, party: str, skip: set[bytes]) -> list[NextMove]:
+        """The next moves of a party, one for each study at most."""
+        records = [record for record in self._store.studies() if record.study_hash not in skip]
+        found = [self._move(party, record) for record in records if _is_on_roster(party, record)]
+        return [move for move in found if move is not None]
+
+    def _move(self, party: str, record: StudyRecord) -> NextMove | None:
+        study_hash, name = record.study_hash, record.study.name
+        if record.outcome is not None:
+            if self._store.replied(study_hash, party, ACKNOWLEDGED):
+                return None
+            return NextMove(study_hash, name, record.outcome)
+        if party not in self._store.enrolments(study_hash):
+            return NextMove(study_hash, name, "enrol")
+        query = self._store.unanswered(study_hash)
+        if query is None or party not in plan_study(record.study).step(query.label).answerers:
+            return None
+        if self._store.submission(study_hash, query.label, party) is not None:
+            return None
+        return NextMove(study_hash, name, "answer", query.label)
+
+    def record_for(self, party: str, study_hash: bytes) -> StudyRecord:
+        """A study, if the caller is on its roster."""
+        record = self._store.study(study_hash)
+        if not _is_on_roster(party, record):
+            raise SynodError(
+                Code.NOT_ON_ROSTER,
+                f"{party} is not on the roster of {record.study.name}.",
+                "The certificate's name must be the roster's.",
+            )
+        return record
+
+    def enrol(self, study_hash: bytes, enrolment: Enrolment) -> None:
+        """Takes a party's signed keys."""
+        record = self.record_for(enrolment.name, study_hash)
+        check_enrolment(enrolment, record.study, study_hash)
+        if self._store.enrolments(study_hash).get(enrolment.name) == enrolment:
+            return
+        if record.outcome is not None:
+            raise SynodError(Code.NOT_READY, f"{record.study.name} has ended ({record.outcome}).")
+        self._store.add_enrolment(study_hash, enrolment)
+        self._context.changes.announce()
+
+    def open_round(self, party: str, submission: Submission) -> OpenRound:
+        """The round that a submission is for, its header checked (1 to 3).
+
+        A submission that is stored already is welcome again, even after the study's end: the reply may be lost.
+        """
+        record = self.record_for(party, submission.study_hash)
+        envelope = self._store.transcript(submission.study_hash)
+        labels = [step.label for step in plan_study(record.study).steps]
+        is_stored = self._store.submission(submission.study_hash, submission.label, party) == submission
+        has_ended = record.outcome is not None and not is_stored
+        if envelope is None or submission.label not in labels or has_ended:
+            raise SynodError(Code.NOT_READY, f"{record.study.name} has no such round open.")
+        transcript = parse_transcript(json.loads(envelope)["transcript"])
+        step = plan_study(record.study).step(submission.label)
+        query = parse_query(json.loads(self._store.query(submission.study_hash, step.label)), record.study)
+        check_header(party, submission, study=record.study, transcript=transcript, query=query, step=step)
+        return OpenRound(record, transcript, step, query)
+
+    def check(self, party: str, submission: Submission, asked: OpenRound, payload: bytes) -> None:
+        """Checks an answer's bytes (4) and its countersignature; slow for a large answer, and free of side effects."""
+        if self._store.submission(submission.study_hash, submission.label, party) == submission:
+            return
+        study = asked.record.study
+        check_payload(party, submission, payload, query=asked.query, step=asked.step, study=study, public=asked.public)
+        identity = asked.transcript.enrolments[study.index_of(party)].identity
+        check_account(party, submission, self._steps_so_far(party, asked), identity)
+
+    def accept(self, party: str, submission: Submission, payload: bytes) -> None:
+        """Stores a checked answer, once (5)."""
+        self._store.add_submission(party, submission, payload)
+        self._context.changes.announce()
+
+    def document(self, party: str, study_hash: bytes, kind: str, label: str) -> bytes:
+        """A document of a study that the caller is on: `study`, `transcript` or `query`."""
+        record = self.record_for(party, study_hash)
+        if kind == "study":
+            return canonical_bytes(record.study.to_json())
+        if kind == "query":
+            return self._store.query(study_hash, label)
+        envelope = self._store.transcript(study_hash)
+        if envelope is None:
+            raise SynodError(Code.NOT_READY, f"not all parties of {record.study.name} have enrolled yet.")
+        return envelope
+
+    def _steps_so_far(self, party: str, asked: OpenRound) -> list[AnsweredStep]:
+        steps: list[AnsweredStep] = []
+        for step in plan_study(asked.record.study).steps_of(party):
+            if step.label == asked.step.label:
+                return [
+                    *steps,
+                    AnsweredStep(
+                        step.label, query_digest(asked.query, asked.step, asked.record.study).hex(), step.cost
+                    ),
+                ]
+            earlier = self._store.submission(asked.record.study_hash, step.label, party)
+            if earlier is None:
+                raise check_failed(f"{party} has not answered the round {step.label} yet.")
+            steps.append(AnsweredStep(step.label, earlier.query.hex(), step.cost))
+        raise AssertionError("the step is the party's own")
+
+    def decline(self, party: str, signer: str, study_hash: bytes, reason: str) -> None:
+        """Takes a party's no: not (yet) approved is noted, anything else ends the study.
+
+        A certificate alone cannot end one: `signer` must be the identity that the roster pins.
+        """
+        record = self.record_for(party, study_hash)
+        if reason == NOT_APPROVED:
+            self._store.add_reply(study_hash, party, NOT_APPROVED)
+        elif signer != record.study.roster[record.study.index_of(party)].key:
+            raise check_failed(f"the identity key of {party} is not the one on the roster of {record.study.name}.")
+        elif record.outcome is None:
+            self._store.end_study(study_hash, State.ABORTED, f"{party} declined: {reason}.")
+        self._context.changes.announce()
+
+    def acknowledge(self, party: str, study_hash: bytes) -> None:
+        """Notes that a party knows of a study's end."""
+        self.record_for(party, study_hash)
+        self._store.add_reply(study_hash, party, ACKNOWLEDGED)
+
+
+def _is_on_roster(party: str, record: StudyRecord) -> bool:
+    return any(entry.name == party for entry in record.study.roster)

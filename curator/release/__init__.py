@@ -1,0 +1,1 @@
+"""What is published: files and report."""

@@ -1,0 +1,154 @@
+"""The release: synthetic rows as CSV and Parquet, the model, the report and the manifest. Written whole or not at all.
+
+Made from released statistics and public input only; the same log gives the same bytes.
+"""
+
+import json
+import shutil
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from synod.common.crypto.canonical import Json
+from synod.common.protocol.manifest import FORMAT, MANIFEST_FILE, PartyAccount, file_hash, noise_law, seal_manifest
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries import Query, parse_query
+from synod.common.protocol.submission import AnsweredStep
+from synod.common.protocol.transcript import Transcript
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.runtime.files import sync_files, sync_folder
+from synod.common.study.encoding import Codes, Coding, codings_of, decode_numbers
+from synod.common.study.schema import CategoricalAttribute
+from synod.common.study.study import Study
+from synod.curator.context import Context
+from synod.curator.methods.base import Publication
+from synod.curator.release.report.page import write_report
+from synod.curator.release.report.sections import Imprint
+from synod.curator.store import Store
+
+VERSIONS = ("synod-dp", "numpy", "pyarrow", "phe", "gmpy2", "cryptography", "grpcio")
+
+
+def write_release(context: Context, study: Study, transcript: Transcript, publication: Publication, seed: int) -> None:
+    """Writes the release beside its place, then moves it there in one step."""
+    target = context.release_folder(study.digest())
+    if target.exists():
+        return
+    try:
+        draft = target.with_suffix(".draft")
+        _write_draft(draft, context, study, transcript, publication, seed)
+        draft.rename(target)
+        sync_folder(target.parent)
+    except OSError as error:
+        raise SynodError(
+            Code.STORAGE,
+            f"the release of {study.name} cannot be written ({type(error).__name__}).",
+            "Check free disk space, the volume and its permissions; it is tried again by itself.",
+        ) from error
+
+
+def _write_draft(
+    draft: Path, context: Context, study: Study, transcript: Transcript, publication: Publication, seed: int
+) -> None:
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    table = decode_table(study, publication.columns, rng=np.random.default_rng([seed, 1]))
+    write_csv(table, draft / "synthetic.csv")
+    pa.parquet.write_table(table, draft / "synthetic.parquet")
+    _write_json(draft / "model.json", {"method": study.method.name, "model": publication.model})
+    queries = asked_queries(context.store, study)
+    imprint = Imprint(context.identity.fingerprint, transcript.digest(study).hex(), seed, version("synod-dp"))
+    report = write_report(study, publication, queries, imprint)
+    (draft / "report.html").write_text(report, encoding="utf-8", newline="\n")
+    content = describe_release(study, transcript, accounts(context.store, study), queries, seed, draft)
+    (draft / MANIFEST_FILE).write_bytes(seal_manifest(content, context.identity))
+    sync_files(draft)
+
+
+def decode_table(study: Study, columns: list[Codes], *, rng: np.random.Generator) -> pa.Table:
+    """The schema's columns and types, in its order, in the original domains."""
+    codings = codings_of(study)
+    arrays = [decode_column(coding, codes, rng=rng) for coding, codes in zip(codings, columns, strict=True)]
+    return pa.table(arrays, names=[coding.attribute.name for coding in codings])
+
+
+def decode_column(coding: Coding, codes: Codes, *, rng: np.random.Generator) -> pa.Array:
+    """One column's values; a missing value's code becomes null."""
+    missing = codes == coding.null_code if coding.attribute.nullable else np.zeros(len(codes), dtype=bool)
+    if isinstance(coding.attribute, CategoricalAttribute):
+        texts = pa.array(coding.attribute.categories)
+        places = pa.array(np.where(missing, 0, codes).astype(np.int32), mask=missing)
+        return texts.take(places)
+    return pa.array(decode_numbers(coding, np.where(missing, 0, codes), rng=rng), mask=missing)
+
+
+def write_csv(table: pa.Table, path: Path) -> None:
+    """Plain CSV, quoted only where a text needs it; a missing value is an empty field."""
+    texts = [*table.column_names]
+    for column in table.columns:
+        if pa.types.is_string(column.type):
+            texts.extend(text or "" for text in column.unique().to_pylist())
+    needs_quotes = any(character in text for text in texts for character in ',"\r\n')
+    style = "needed" if needs_quotes else "none"
+    options = pa.csv.WriteOptions(quoting_style=style, quoting_header=style)
+    pa.csv.write_csv(table, path, options)
+
+
+def accounts(store: Store, study: Study) -> list[PartyAccount]:
+    """What each party answered, with its signature from the last answer."""
+    study_hash = study.digest()
+    found = []
+    for entry in study.roster:
+        steps = plan_study(study).steps_of(entry.name)
+        submissions = [store.submission(study_hash, step.label, entry.name) for step in steps]
+        answered = tuple(
+            AnsweredStep(step.label, submission.query.hex(), step.cost)
+            for step, submission in zip(steps, submissions, strict=True)
+            if submission is not None
+        )
+        last = submissions[-1]
+        assert last is not None, "a study is published when every step is answered"
+        found.append(PartyAccount(entry.name, answered, last.account_signature))
+    return found
+
+
+def asked_queries(store: Store, study: Study) -> dict[str, Query]:
+    """The query of each step, from the log."""
+    labels = [step.label for step in plan_study(study).steps]
+    return {label: parse_query(json.loads(store.query(study.digest(), label)), study) for label in labels}
+
+
+def describe_release(
+    study: Study,
+    transcript: Transcript,
+    parties: list[PartyAccount],
+    queries: dict[str, Query],
+    seed: int,
+    folder: Path,
+) -> dict[str, Json]:
+    """Everything that the manifest says, but for the curator's signature."""
+    files: dict[str, Json] = {
+        path.name: {"sha256": file_hash(path), "bytes": path.stat().st_size} for path in sorted(folder.iterdir())
+    }
+    return {
+        "format": FORMAT,
+        "study": study.to_json(),
+        "study_hash": study.digest().hex(),
+        "transcript": transcript.to_json(),
+        "transcript_hash": transcript.digest(study).hex(),
+        "plan": plan_study(study).to_json(),
+        "queries": {label: query.to_json() for label, query in queries.items()},
+        "noise": noise_law(study, queries),
+        "parties": {account.name: account.to_json() for account in parties},
+        "seed": seed,
+        "versions": {name: version(name) for name in VERSIONS},
+        "files": files,
+    }
+
+
+def _write_json(path: Path, value: Json) -> None:
+    path.write_text(json.dumps(value, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")

@@ -1,0 +1,137 @@
+"""The section on the budget: what epsilon promises, and where it went."""
+
+import math
+from collections.abc import Mapping, Sequence
+from decimal import ROUND_CEILING, Context, Decimal
+from string import ascii_uppercase
+from typing import Any
+
+from synod.common.protocol.manifest import noise_law
+from synod.common.protocol.plan import QueryKind, plan_study
+from synod.common.protocol.queries import Query
+from synod.common.study.schema import write_decimal
+from synod.common.study.study import Study
+from synod.curator.release.report.budget import Phase, list_phases, share_of_budget
+from synod.curator.release.report.charts import fold_table
+from synod.curator.release.report.markup import Html, join, tag
+from synod.curator.release.report.wording import percent, plural, whole
+
+WEAK_EPSILON = 5
+SUMS = (QueryKind.SUM_MOMENTS, QueryKind.SUM_MARGINALS)
+NARROWEST_LETTER = 0.06
+NUMBERS = {"r": "r", "scale": "scale", "sensitivity": "sensitivity", "epsilon_each": "epsilon of each draw"}
+
+
+def show_budget(study: Study, queries: Mapping[str, Query]) -> Html:
+    """Epsilon, what it promises, and where it went."""
+    phases = list_phases(study)
+    promise = (tag("p", _promise(study)), tag("p", _against(study)))
+    return join([*promise, _show_phases(study, phases), _show_spending(study, phases), _show_laws(study, queries)])
+
+
+def _promise(study: Study) -> str:
+    epsilon = write_decimal(study.epsilon)
+    bound = (
+        f"at most by a factor of {bound_factor(study.epsilon)}"
+        if study.epsilon <= WEAK_EPSILON
+        else f"by a factor of up to exp({epsilon}), which is so large that it promises little"
+    )
+    return (
+        f"The study's epsilon is {epsilon}. Take any one row of any party and replace it by any other row: the chance "
+        f"of every possible release changes {bound}. That bounds what anybody can learn about one row, "
+        "even somebody who knows all the others. It is per row: a person with five rows has five times that epsilon."
+    )
+
+
+def bound_factor(epsilon: Decimal) -> str:
+    """exp(epsilon), rounded up: three digits of what it is above 1, so that it is never said to be nothing."""
+    above = Context(prec=3, rounding=ROUND_CEILING).create_decimal_from_float(math.expm1(epsilon))
+    return f"{(1 + above).normalize():f}"
+
+
+def name_adversary(study: Study) -> str:
+    """Against whom the promise holds, in a few words; `show_budget` says the same in full."""
+    if len(study.roster) == 1:
+        return "against everybody else"
+    if not _has_sums(study):
+        return "against the curator with all other parties"
+    if study.collusion:
+        return f"also against the curator with {study.collusion} of them"
+    return "against the curator and the public"
+
+
+def _has_sums(study: Study) -> bool:
+    """Whether some noise is made of all parties' shares, so that those who work together can take theirs out."""
+    return any(step.kind in SUMS for step in plan_study(study).steps)
+
+
+def _against(study: Study) -> str:
+    if len(study.roster) == 1:
+        return "There is one party, which adds all of the noise itself; the promise holds towards everybody else."
+    if not _has_sums(study):
+        return (
+            "The promise holds towards everybody: the public, and the curator together with all of the other parties. "
+            "Every answer has all of its noise from the party that gave it."
+        )
+    if study.collusion:
+        return (
+            "The promise also holds towards the curator, and towards the curator together with up to "
+            f"{study.collusion} of the {plural(len(study.roster), 'party')}."
+        )
+    return (
+        "The promise holds towards the curator and the public. It does not hold towards another party of the study, "
+        "which can take its own share of the noise out of the sums."
+    )
+
+
+def _show_phases(study: Study, phases: Sequence[Phase]) -> Html:
+    rows = []
+    for place, phase in enumerate(phases):
+        costs = " or ".join(dict.fromkeys(phase.cost_of(entry.name).describe() for entry in study.roster))
+        name = tag("th", tag("span", _letter(place), class_="letter"), f" {phase.name}", scope="row")
+        rows.append(tag("tr", name, tag("td", phase.asked), tag("td", whole(len(phase.steps))), tag("td", costs)))
+    return fold_table("Phases", ("phase", "what was asked", "rounds", "epsilon, each party"), rows)
+
+
+def _letter(place: int) -> str:
+    """A to Z, then AA to ZZ, and so on."""
+    return ascii_uppercase[place % 26] * (1 + place // 26)
+
+
+def _show_spending(study: Study, phases: Sequence[Phase]) -> Html:
+    rows = [_spending_row(study, phases, entry.name) for entry in study.roster]
+    heads = ("party", "epsilon spent", f"as a part of {write_decimal(study.epsilon)}")
+    return fold_table("What each party spent", heads, rows)
+
+
+def _spending_row(study: Study, phases: Sequence[Phase], party: str) -> Html:
+    pieces, spent = [], 0.0
+    for place, phase in enumerate(phases):
+        share = share_of_budget(phase.cost_of(party), study)
+        if share:
+            letter = tag("b", _letter(place)) if share > NARROWEST_LETTER else Html()
+            title = f"{phase.name}: {phase.cost_of(party).describe()}"
+            pieces.append(tag("span", letter, class_=f"p{place % 4}", style=f"width:{100 * share:.2f}%", title=title))
+            spent += share
+    drawing = tag("div", *pieces, class_="spent", role="img", aria_label=f"{party} spent {percent(spent)} of epsilon")
+    total = plan_study(study).cost_of(party).describe()
+    return tag("tr", tag("th", party, scope="row"), tag("td", total), tag("td", drawing))
+
+
+def _show_laws(study: Study, queries: Mapping[str, Query]) -> Html:
+    laws: list[Any] = noise_law(study, queries)
+    rows = [
+        tag("tr", tag("th", law["label"], scope="row"), *(tag("td", text) for text in _describe_law(study, law)))
+        for law in laws
+    ]
+    words = (
+        "NB is the negative binomial law; NB(r, a) \u2212 NB(r, a) is one party's share. Numbers are exact fractions."
+    )
+    table = fold_table("Round by round", ("round", "law", "its numbers", "protects against"), rows)
+    return tag("details", tag("summary", "The law of the noise"), tag("p", words), table)
+
+
+def _describe_law(study: Study, law: Mapping[str, str]) -> tuple[str, str, str]:
+    """A party alone makes all of the noise, so there is no other party that could take a share of it out."""
+    numbers = "; ".join(f"{words} {law[key]}" for key, words in NUMBERS.items() if key in law)
+    return law["law"], numbers, "everybody else" if len(study.roster) == 1 else law["protects_against"]

@@ -1,0 +1,220 @@
+"""The gRPC shell: each method parses, calls, replies. Nothing is decided here."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import grpc
+
+from synod.common.protocol.submission import Submission
+from synod.common.protocol.transcript import PROTOCOL, Enrolment
+from synod.common.runtime.errors import Code, SynodError, invalid
+from synod.common.runtime.wire import CHUNK_BYTES, caller_name, chunks_of, replies, streams
+from synod.curator.context import Context
+from synod.curator.party_handler import NOT_APPROVED, PartyHandler
+from synod.curator.store import SeenHead
+from synod.curator.study_handler import StudyHandler
+from synod.v1 import party_pb2 as pb
+from synod.v1 import party_pb2_grpc as rpc
+from synod.v1 import study_pb2 as spb
+from synod.v1 import study_pb2_grpc as srpc
+
+Call = grpc.aio.ServicerContext[Any, Any]
+
+LONGEST_WAIT_SECONDS = 60
+MOVE_KINDS = {
+    "enrol": pb.MOVE_KIND_ENROL,
+    "answer": pb.MOVE_KIND_ANSWER,
+    "published": pb.MOVE_KIND_CLOSE_PUBLISHED,
+    "aborted": pb.MOVE_KIND_CLOSE_ABORTED,
+}
+DOCUMENT_KINDS = {
+    pb.DOCUMENT_KIND_STUDY: "study",
+    pb.DOCUMENT_KIND_TRANSCRIPT: "transcript",
+    pb.DOCUMENT_KIND_QUERY: "query",
+}
+DECLINE_REASONS = {
+    pb.DECLINE_REASON_NOT_APPROVED: NOT_APPROVED,
+    pb.DECLINE_REASON_REVOKED: "its operator revoked the approval",
+    pb.DECLINE_REASON_CHECK_FAILED: "a check on its side failed; its operator sees which",
+}
+
+
+class PartyServicer(rpc.PartyServiceServicer):
+    """The parties' side."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._handler = PartyHandler(context)
+
+    def _see(self, call: Call, head: pb.LedgerHead) -> str:
+        seen = SeenHead(head.ledger, head.sequence, head.hash, head.signature)
+        return self._handler.see(caller_name(call), head.identity, seen)
+
+    def _caller(self, call: Call, head: pb.LedgerHead) -> str:
+        self._see(call, head)
+        return caller_name(call)
+
+    @replies
+    async def Greet(self, request: pb.GreetRequest, call: Call) -> pb.GreetResponse:
+        """Says who is there."""
+        if request.protocol != PROTOCOL:
+            raise invalid(f"this curator speaks {PROTOCOL}.", "Update the older side.")
+        highest = self._context.store.highest_head(request.head.identity, request.head.ledger)
+        self._caller(call, request.head)
+        reply = pb.GreetResponse(
+            protocol=PROTOCOL,
+            unix_seconds=int(self._context.clock()),
+            curator_identity=self._context.identity.public_key,
+        )
+        if highest is not None:
+            head = pb.LedgerHead(
+                sequence=highest.sequence,
+                hash=highest.hash,
+                signature=highest.signature,
+                identity=request.head.identity,
+                ledger=highest.ledger,
+            )
+            reply.highest_head.CopyFrom(head)
+        return reply
+
+    @replies
+    async def PullWork(self, request: pb.PullWorkRequest, call: Call) -> pb.PullWorkResponse:
+        """Waits for moves."""
+        party = self._caller(call, request.head)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + min(request.wait_seconds, LONGEST_WAIT_SECONDS)
+        while not (moves := self._handler.moves(party, set(request.skip))) and loop.time() < until:
+            await self._context.changes.wait(until - loop.time())
+        return pb.PullWorkResponse(
+            moves=[
+                pb.Move(
+                    study_hash=move.study_hash,
+                    study_name=move.name,
+                    kind=MOVE_KINDS[move.kind],
+                    label=move.label,
+                )
+                for move in moves
+            ]
+        )
+
+    @streams
+    async def GetDocument(self, request: pb.GetDocumentRequest, call: Call) -> AsyncIterator[pb.GetDocumentResponse]:
+        """Streams a document."""
+        kind = DOCUMENT_KINDS.get(request.kind)
+        if kind is None:
+            raise invalid("a request for a document names its kind.")
+        document = self._handler.document(caller_name(call), request.study_hash, kind, request.label)
+        for chunk in chunks_of(document):
+            yield pb.GetDocumentResponse(chunk=chunk)
+
+    @replies
+    async def Enrol(self, request: pb.EnrolRequest, call: Call) -> pb.EnrolResponse:
+        """Takes an enrolment."""
+        party = self._caller(call, request.head)
+        enrolment = Enrolment(party, request.identity, request.exchange, request.nonce, request.signature)
+        self._handler.enrol(request.study_hash, enrolment)
+        return pb.EnrolResponse()
+
+    @replies
+    async def Submit(self, request: AsyncIterator[pb.SubmitRequest], call: Call) -> pb.SubmitResponse:
+        """Takes an answer: its header is checked before its bytes are read, and it is stored whole or not at all."""
+        first = await anext(aiter(request), None)
+        if first is None or first.WhichOneof("part") != "header":
+            raise invalid("an upload starts with its header.")
+        party = self._caller(call, first.header.head)
+        submission = read_header(first.header)
+        asked = self._handler.open_round(party, submission)
+        payload = await _read_chunks(request, submission.length)
+        await asyncio.to_thread(self._handler.check, party, submission, asked, payload)
+        self._handler.accept(party, submission, payload)
+        return pb.SubmitResponse(digest=submission.digest)
+
+    @replies
+    async def Decline(self, request: pb.DeclineRequest, call: Call) -> pb.DeclineResponse:
+        """Takes a no."""
+        if request.reason not in DECLINE_REASONS:
+            raise invalid("a decline states its reason.")
+        signer = self._see(call, request.head)
+        self._handler.decline(caller_name(call), signer, request.study_hash, DECLINE_REASONS[request.reason])
+        return pb.DeclineResponse()
+
+    @replies
+    async def Acknowledge(self, request: pb.AcknowledgeRequest, call: Call) -> pb.AcknowledgeResponse:
+        """Takes note of a note."""
+        self._handler.acknowledge(self._caller(call, request.head), request.study_hash)
+        return pb.AcknowledgeResponse()
+
+
+def read_header(header: pb.SubmissionHeader) -> Submission:
+    """The header as a value."""
+    return Submission(
+        header.study_hash,
+        header.transcript,
+        header.label,
+        header.query,
+        header.key_id,
+        header.length,
+        header.digest,
+        header.signature,
+        header.account_signature,
+    )
+
+
+async def _read_chunks(request: AsyncIterator[pb.SubmitRequest], length: int) -> bytes:
+    parts = bytearray()
+    async for message in request:
+        if message.WhichOneof("part") != "chunk" or len(message.chunk) > CHUNK_BYTES:
+            raise invalid("after its header, an upload is chunks of at most 512 KiB.")
+        parts += message.chunk
+        if len(parts) > length:
+            raise invalid("the upload is longer than its header says.")
+    return bytes(parts)
+
+
+class StudyServicer(srpc.StudyServiceServicer):
+    """The operator's side."""
+
+    def __init__(self, handler: StudyHandler, operators: tuple[str, ...]) -> None:
+        self._handler = handler
+        self._operators = operators
+
+    def _require_operator(self, call: Call) -> None:
+        if caller_name(call) not in self._operators:
+            raise SynodError(
+                Code.NOT_ON_ROSTER,
+                f"{caller_name(call)} is not an operator of this curator.",
+                "Its certificate's name must stand under `operators` in the curator's configuration.",
+            )
+
+    @replies
+    async def SubmitStudy(self, request: spb.SubmitStudyRequest, call: Call) -> spb.SubmitStudyResponse:
+        """Takes a study."""
+        self._require_operator(call)
+        return spb.SubmitStudyResponse(study_hash=await self._handler.submit(request.study))
+
+    @replies
+    async def GetStatus(self, request: spb.GetStatusRequest, call: Call) -> spb.GetStatusResponse:
+        """Says how studies stand."""
+        self._require_operator(call)
+        return spb.GetStatusResponse(studies=self._handler.status(request.name))
+
+    @streams
+    async def FetchRelease(
+        self, request: spb.FetchReleaseRequest, call: Call
+    ) -> AsyncIterator[spb.FetchReleaseResponse]:
+        """Streams a release."""
+        self._require_operator(call)
+        for path in self._handler.release_files(request.name):
+            name = path.name
+            with path.open("rb") as file:
+                while (chunk := file.read(CHUNK_BYTES)) or name:
+                    yield spb.FetchReleaseResponse(file_name=name, chunk=chunk)
+                    name = ""
+
+    @replies
+    async def AbortStudy(self, request: spb.AbortStudyRequest, call: Call) -> spb.AbortStudyResponse:
+        """Ends a study."""
+        self._require_operator(call)
+        self._handler.abort(request.name, by=caller_name(call))
+        return spb.AbortStudyResponse()

@@ -1,0 +1,174 @@
+"""What the curator does for its operator: take studies, run a session for each, say how they stand, end them."""
+
+import asyncio
+import json
+import logging
+import secrets
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from synod.common.crypto.canonical import canonical_bytes
+from synod.common.crypto.paillier import SecretKey, generate_key
+from synod.common.privacy.coins import KEY_BYTES, Coins
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries import check_feasible
+from synod.common.runtime.errors import Code, SynodError, invalid
+from synod.common.runtime.files import write_private_file
+from synod.common.study.study import Study, parse_study
+from synod.curator.context import Context
+from synod.curator.party_handler import NOT_APPROVED
+from synod.curator.session import Session
+from synod.curator.store import OpenQuery, State, StudyRecord
+from synod.v1 import study_pb2 as pb
+
+log = logging.getLogger("synod.curator")
+
+LARGEST_STUDY_BYTES = 900 << 10
+STATES = {state: pb.StudyState.Value(f"STUDY_STATE_{state.name}") for state in State}
+
+
+class StudyHandler:
+    """The operator's verbs, and the sessions of all studies."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._store = context.store
+        self._sessions: dict[bytes, asyncio.Task[None]] = {}
+
+    def resume(self) -> None:
+        """Starts a session for every study that has not ended; one that cannot go on does not hold up the others."""
+        for record in self._store.studies():
+            if record.outcome is not None:
+                self._drop_key(record.study)
+                continue
+            try:
+                self._start(record.study)
+            except SynodError as error:
+                log.warning("a study cannot go on", extra={"study": record.study.name, "why": str(error)})
+
+    async def submit(self, document: bytes) -> bytes:
+        """Takes a resolved study: makes its key, stores it, starts its session. The same study again is fine."""
+        study = _read_study(document)
+        self._store.check_name(study)
+        if self._store.has_ended(study.digest()):
+            return study.digest()
+        await self._make_key(study)
+        self._store.add_study(study, now=int(self._context.clock()))
+        log.info("study taken", extra={"study": study.name, "hash": study.digest().hex()})
+        self._start(study)
+        self._context.changes.announce()
+        return study.digest()
+
+    def status(self, name: str) -> list[pb.StudyStatus]:
+        """How studies stand; all of them if no name is given."""
+        records = [self._store.study_named(name)] if name else self._store.studies()
+        return [self._describe(record) for record in records]
+
+    def release_files(self, name: str) -> list[Path]:
+        """The files of a published study."""
+        record = self._store.study_named(name)
+        if self._store.state(record) is not State.PUBLISHED:
+            raise SynodError(
+                Code.NOT_READY, f"{name} is not published.", "See `synod study status` for what it waits for."
+            )
+        return sorted(self._context.release_folder(record.study_hash).iterdir())
+
+    def abort(self, name: str, *, by: str) -> None:
+        """Ends a study for good."""
+        record = self._store.study_named(name)
+        if record.outcome is not None:
+            raise SynodError(Code.NOT_READY, f"{name} has ended already ({record.outcome}).")
+        self._store.end_study(record.study_hash, State.ABORTED, f"Aborted by {by}.")
+        if session := self._sessions.pop(record.study_hash, None):
+            session.cancel()
+        self._drop_key(record.study)
+        self._context.changes.announce()
+
+    def _start(self, study: Study) -> None:
+        study_hash = study.digest()
+        if study_hash in self._sessions or self._store.study(study_hash).outcome is not None:
+            return
+        session = Session(self._context, study, self._load_key(study))
+        task = asyncio.create_task(session.run(), name=study.name)
+        task.add_done_callback(partial(self._finish, study))
+        self._sessions[study_hash] = task
+
+    def _key_path(self, study: Study) -> Path:
+        return self._context.folder / "keys" / f"{study.digest().hex()}.json"
+
+    async def _make_key(self, study: Study) -> None:
+        """Makes the study's Paillier key, once; it is kept outside of the store."""
+        path = self._key_path(study)
+        if not path.exists():
+            coins = Coins(secrets.token_bytes(KEY_BYTES))
+            key = await asyncio.to_thread(generate_key, study.key_bits, coins=coins)
+            if not path.exists():
+                write_private_file(path, canonical_bytes(key.to_json()))
+
+    def _drop_key(self, study: Study) -> None:
+        """Removes the key of a study that has ended: nothing is left to decrypt."""
+        self._key_path(study).unlink(missing_ok=True)
+
+    def _finish(self, study: Study, task: "asyncio.Task[None]") -> None:
+        if task.cancelled():
+            return
+        if self._store.study(study.digest()).outcome is not None:
+            self._drop_key(study)
+        elif (error := task.exception()) is not None:
+            log.error("a session ended by a defect; restart the curator to resume it", exc_info=error)
+
+    def _load_key(self, study: Study) -> SecretKey:
+        try:
+            return SecretKey.from_json(json.loads(self._key_path(study).read_bytes()))
+        except (OSError, ValueError):
+            raise SynodError(
+                Code.STORAGE, f"the Paillier key of {study.name} is lost.", "Restore the curator's `keys` folder."
+            ) from None
+
+    def _describe(self, record: StudyRecord) -> pb.StudyStatus:
+        state, query = self._store.state(record), self._store.unanswered(record.study_hash)
+        query = query if record.outcome is None else None
+        return pb.StudyStatus(
+            name=record.study.name,
+            study_hash=record.study_hash,
+            state=STATES[state],
+            label=query.label if query else "",
+            round=query.sequence if query else 0,
+            rounds=len(plan_study(record.study).steps),
+            reason=record.reason,
+            parties=list(self._describe_parties(record, query)),
+            answer_bytes=self._store.answer_bytes(record.study_hash),
+        )
+
+    def _describe_parties(self, record: StudyRecord, query: OpenQuery | None) -> Iterator[pb.PartyStatus]:
+        enrolled = self._store.enrolments(record.study_hash)
+        for entry in record.study.roster:
+            is_enrolled = entry.name in enrolled
+            since = 0
+            if record.outcome is None and not is_enrolled:
+                since = record.created
+            elif query and entry.name not in self._store.submitters(record.study_hash, query.label):
+                since = query.opened if entry.name in plan_study(record.study).step(query.label).answerers else 0
+            yield pb.PartyStatus(
+                name=entry.name,
+                enrolled=is_enrolled,
+                awaited=since > 0,
+                awaited_since=since,
+                last_seen=self._context.sightings.get(entry.name, 0),
+                not_approved=not is_enrolled and self._store.replied(record.study_hash, entry.name, NOT_APPROVED),
+            )
+
+
+def _read_study(document: bytes) -> Study:
+    if len(document) > LARGEST_STUDY_BYTES:
+        raise invalid(f"the study is larger than {LARGEST_STUDY_BYTES >> 10} KiB.")
+    try:
+        data = json.loads(document)
+    except ValueError:
+        raise invalid("the study is not JSON.") from None
+    study = parse_study(data, "the study").resolve()
+    if canonical_bytes(study.to_json()) != document:
+        raise invalid("the study is not in resolved, canonical form.", "Submit it with `synod study submit`.")
+    check_feasible(study)
+    return study

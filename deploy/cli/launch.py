@@ -1,0 +1,179 @@
+"""`synod launch`, `synod demo` and `synod verify`: whole studies, seen from outside."""
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from pathlib import Path
+
+import click
+
+from synod.common.protocol.manifest import verify_release
+from synod.common.runtime.errors import invalid
+from synod.common.study.study import Study, load_study
+from synod.deploy.cli.progress import show_progress, show_release
+from synod.deploy.cli.terminal import Example, command, say
+from synod.deploy.demo import write_tables
+from synod.deploy.launch.bundles import bundle_curator, bundle_operator, bundle_party, unpack
+from synod.deploy.launch.containers import IMAGE, container_daemons
+from synod.deploy.launch.docker import docker, removal, require_image
+from synod.deploy.launch.interrupts import terminated_as_interrupted
+from synod.deploy.launch.launcher import Daemons, launch
+from synod.deploy.launch.operator import require_empty
+from synod.deploy.launch.processes import process_daemons
+from synod.deploy.launch.site import WARNING, SitePaths, plan_paths, prepare
+
+DEMO_SEED = 20260101
+TRUSTED_LINE = re.compile(r"([a-z0-9-]+ )?sha256:[0-9a-f]{64}")
+
+
+@click.command(
+    name="launch",
+    cls=Example,
+    example="synod launch study.yaml --data north.csv --data harbour.csv --data valley.parquet --out release/",
+)
+@click.argument("study", type=click.Path(path_type=Path))
+@click.option("--data", "tables", multiple=True, required=True, type=click.Path(path_type=Path), help="One per party.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="A new or empty folder for the release.")
+@click.option("--backend", type=click.Choice(["process", "docker"]), default="process", show_default=True)
+@click.option("--image", default=IMAGE, show_default=True, help="With --backend docker: what the containers run.")
+@click.option("--keep", is_flag=True, help="With --backend docker: leave the containers running. Needs --state.")
+@click.option("--state", type=click.Path(path_type=Path), help="Keep keys, ledgers and logs in this new folder.")
+@command
+def launch_command(
+    study: Path, tables: tuple[Path, ...], out: Path, backend: str, image: str, keep: bool, state: Path | None
+) -> None:
+    """Run a study over tables on this machine: keys, a curator, one daemon per table, to publication."""
+    say(WARNING)
+    if keep and (backend != "docker" or state is None):
+        raise invalid("--keep leaves containers running.", "Give it with --backend docker and --state DIR.")
+    if backend == "process":
+        run_study(load_study(study), list(tables), out, state, start=process_daemons)
+        return
+    require_image(image)
+    name = f"synod-{os.urandom(4).hex()}"
+    try:
+        run_study(
+            load_study(study), list(tables), out, state, start=partial(announced, name=name, image=image, keep=keep)
+        )
+    finally:
+        if keep and docker("ps", "--quiet", "--filter", f"label=synod.launch={name}"):
+            say(f"Left running. See {state}/operator.yaml, and `docker ps --filter label=synod.launch={name}`.")
+            say(f"Remove all of it: {removal(f'synod.launch={name}')}")
+
+
+def announced(paths: SitePaths, *, name: str, image: str, keep: bool) -> AbstractContextManager[Daemons]:
+    """A daemons of containers that says how to find them."""
+    say(f"Containers, networks and volumes are named {name}-* and labelled synod.launch={name}.")
+    return container_daemons(paths, name=name, image=image, keep=keep)
+
+
+def run_study(
+    study: Study,
+    tables: list[Path],
+    out: Path,
+    state: Path | None,
+    *,
+    start: Callable[[SitePaths], AbstractContextManager[Daemons]],
+) -> None:
+    """Launches a study, shows its progress, and says where the release is."""
+    require_empty(out)
+    for table in tables:
+        if not table.is_file():
+            raise invalid(f"there is no table at {table}.", "Check --data.")
+    with terminated_as_interrupted(), _state_folder(state) as folder, show_progress(study.name) as report:
+        launch(study, tables, out, folder, start=start, progress=report)
+    show_release(out)
+
+
+@contextmanager
+def _state_folder(state: Path | None) -> Iterator[Path]:
+    if state is None:
+        with tempfile.TemporaryDirectory(prefix="synod-") as folder:
+            yield Path(folder)
+    else:
+        require_empty(state)
+        state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        yield state.resolve()
+
+
+@click.command(name="demo", cls=Example, example="synod demo --out demo-release/")
+@click.option(
+    "--study",
+    default=Path("examples/hospitals/study.yaml"),
+    show_default=True,
+    type=click.Path(path_type=Path),
+)
+@click.option("--out", default=Path("demo-release"), show_default=True, type=click.Path(path_type=Path))
+@click.option(
+    "--prepare",
+    "folder",
+    type=click.Path(path_type=Path),
+    help="Run nothing: write what each container of docker-compose.yml is given below this folder.",
+)
+@command
+def demo(study: Path, out: Path, folder: Path | None) -> None:
+    """Run the demo: three invented hospitals publish one table together."""
+    say(WARNING)
+    with terminated_as_interrupted(), tempfile.TemporaryDirectory(prefix="synod-demo-") as temporary:
+        tables = list(write_tables(Path(temporary) / "tables", DEMO_SEED).values())
+        if folder is not None:
+            _prepare_bundles(load_study(study), tables, Path(temporary), folder)
+            return
+        run_study(load_study(study), tables, out, None, start=process_daemons)
+    say(f"Open {out}/report.html in a browser, and {out}/synthetic.csv in a spreadsheet.")
+    say(f"`synod verify {out}` checks it again.")
+
+
+def _prepare_bundles(study: Study, tables: list[Path], temporary: Path, folder: Path) -> None:
+    """Keys, certificates, configurations, ledgers and tables, once; a second time changes nothing."""
+    paths = plan_paths(temporary / "site", tables)
+    paths.folder.mkdir()
+    done = folder / "operator" / "given" / paths.study_file.name
+    if done.exists():
+        say("Everything is there already; `docker-compose down --volumes` removes it.")
+        return
+    prepare(paths, study)
+    unpack(bundle_curator(paths), folder / "curator")
+    for member in paths.members:
+        unpack(bundle_party(paths, member), folder / member.name)
+    unpack(bundle_operator(paths), folder / "operator")
+    say(f"Made keys, certificates, ledgers and tables for {', '.join(member.name for member in paths.members)}.")
+
+
+@click.command(name="verify", cls=Example, example="synod verify release/ --trust fingerprints.txt")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option(
+    "--trust",
+    type=click.Path(path_type=Path),
+    help="A file of fingerprints, one a line, each after its holder's name or alone; # for comments.",
+)
+@command
+def verify(folder: Path, trust: Path | None) -> None:
+    """Check a release offline: hashes, signatures, plan and spend; with --trust also who signed."""
+    trusted = _read_fingerprints(trust) if trust else None
+    verdict = verify_release(folder, trusted)
+    for line in verdict.lines:
+        say(f"ok  {line}")
+    for name, key in verdict.signers.items():
+        say(f"    {name} signed with {key}")
+    if trusted is None:
+        say("Proven: the release is whole and belongs together. NOT proven: who signed it; use --trust for that.")
+    else:
+        say("Proven: the release is whole and belongs together, and every signer is one that you trust.")
+
+
+def _read_fingerprints(path: Path) -> set[str]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise invalid(f"{path} cannot be read as a file of fingerprints.") from None
+    stripped = (" ".join(line.split("#")[0].split()) for line in lines)
+    found = {line for line in stripped if line}
+    if not all(TRUSTED_LINE.fullmatch(line) for line in found):
+        raise invalid(f"{path} has a line that is not a fingerprint.", "A line is `[NAME] sha256:` and 64 digits.")
+    if not found:
+        raise invalid(f"{path} holds no fingerprint.", "A fingerprint is `sha256:` and 64 hexadecimal digits.")
+    return found

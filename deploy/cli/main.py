@@ -1,0 +1,21 @@
+"""The program `synod`: all commands under one name."""
+
+import click
+
+from synod.deploy.cli.certs import certs
+from synod.deploy.cli.curator import curator
+from synod.deploy.cli.evaluate import evaluate_command
+from synod.deploy.cli.launch import demo, launch_command, verify
+from synod.deploy.cli.party import party
+from synod.deploy.cli.study import study_group
+from synod.deploy.cli.terminal import EXIT_CODES
+
+
+@click.group(epilog=EXIT_CODES)
+@click.version_option(package_name="synod-dp", prog_name="synod")
+def main() -> None:
+    """Synod: organizations that may not show each other their rows publish one private synthetic table together."""
+
+
+for command in (certs, curator, demo, evaluate_command, launch_command, party, study_group, verify):
+    main.add_command(command)

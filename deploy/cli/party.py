@@ -1,0 +1,252 @@
+"""`synod party`: the party operator's verbs."""
+
+import json
+import re
+import signal
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from synod.common.crypto.certificates import check_own_certificate
+from synod.common.crypto.identity import Identity
+from synod.common.privacy.cost import Cost
+from synod.common.protocol.plan import plan_study
+from synod.common.runtime.errors import OUTCOMES, Code, SynodError, invalid
+from synod.common.runtime.locks import exclusive_lock
+from synod.common.runtime.settings import PartySettings, load_settings
+from synod.common.study.schema import write_decimal
+from synod.common.study.study import Study, load_study
+from synod.deploy.cli.terminal import Example, ExampleGroup, command, say, say_json, serving, show_table
+from synod.party.approval import check_study, identity_path, initialize, reserve, revoke
+from synod.party.ledger import Ledger
+from synod.party.table.source import TableError
+
+config_option = click.option(
+    "--config", "config", type=click.Path(path_type=Path), default=Path("party.yaml"), show_default=True,
+    help="The party's configuration.",
+)  # fmt: skip
+EPSILON = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?|[0-9]{1,20}/0*[1-9][0-9]{0,19}")
+json_option = click.option("--json", "as_json", is_flag=True, help="For a machine to read.")
+
+
+@click.group()
+def party() -> None:
+    """Run a party's daemon, and decide what it may answer."""
+
+
+def _settings(config: Path) -> PartySettings:
+    return load_settings(PartySettings, config)
+
+
+@party.command(cls=Example, example="synod party init --config party.yaml")
+@config_option
+@click.option("--spent", help="What the dataset has spent before this ledger, as an epsilon.")
+@command
+def init(config: Path, spent: str | None) -> None:
+    """Make this party's identity key and ledger. Nothing that exists is replaced."""
+    settings = _settings(config)
+    identity = initialize(settings, spent=_epsilon(spent), now=int(time.time()))
+    say(f"{settings.name} is ready. Give this fingerprint to the curator's operator, by phone or in person:")
+    say(identity.fingerprint)
+    ledger = Ledger.open(settings.state)
+    account = ledger.account()
+    ledger.close()
+    if account.history_lost and settings.dataset not in account.declared:
+        say(
+            f"The identity was there but its ledger was not: {settings.dataset} counts as fully spent. "
+            "Enter what it has spent with `synod party init --spent EPSILON`."
+        )
+
+
+def _epsilon(text: str | None) -> Cost | None:
+    if text is None:
+        return None
+    if not EPSILON.fullmatch(text):
+        raise invalid(f"{text!r} is not an epsilon.", "Write a number such as 0.8, or a fraction such as 4/5.")
+    return Cost.parse(text)
+
+
+@party.command(cls=Example, example="synod party fingerprint")
+@config_option
+@command
+def fingerprint(config: Path) -> None:
+    """Print the fingerprint that a study's roster pins."""
+    say(Identity.load(identity_path(_settings(config))).fingerprint)
+
+
+@party.command(name="approve", cls=Example, example="synod party approve study.yaml --dry-run")
+@click.argument("study", type=click.Path(path_type=Path))
+@config_option
+@click.option("--dry-run", is_flag=True, help="Check everything, reserve nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@command
+def approve_study(study: Path, config: Path, dry_run: bool, yes: bool) -> None:
+    """Check a study against policy, budget and table, and reserve what it costs."""
+    settings = _settings(config)
+    resolved = load_study(study).resolve()
+    _show_study(resolved, settings.name)
+    try:
+        checked = check_study(settings, resolved)
+    except TableError as error:
+        rows = [[misfit.column, misfit.rule, str(misfit.rows)] for misfit in error.misfits]
+        show_table(["column", "rule", "rows"], rows, title=f"{settings.source.name} (for your eyes only)")
+        raise
+    if dry_run:
+        say(f"It fits, and would cost epsilon {checked.cost.describe()}. Nothing was reserved.")
+        return
+    if not yes and sys.stdin.isatty() and not click.confirm("Approve, vouching for this roster?"):
+        raise SynodError(Code.REFUSED, "not approved.", "Nothing was reserved.")
+    reserve(settings, checked, now=int(time.time()))
+    say(f"Approved: epsilon {checked.cost.describe()} is reserved for {resolved.name}.")
+
+
+def _show_study(study: Study, own_name: str) -> None:
+    say(f"Study {study.name}, {study.method.name}, epsilon {write_decimal(study.epsilon)}")
+    say(f"Hash  {study.digest().hex()}")
+    rows = [[entry.name, entry.key, str(entry.rows)] for entry in study.roster]
+    show_table(["party", "key", "rows"], rows)
+    say(
+        f"Approving vouches that at most {study.collusion} of these parties may side with the curator."
+        if study.collusion
+        else "collusion is 0: any single party can subtract its own noise from what is published."
+    )
+    for step in plan_study(study).steps_of(own_name):
+        say(f"  step {step.label}: {step.kind.value}, epsilon {step.cost.describe()}")
+
+
+@party.command(name="revoke", cls=Example, example="synod party revoke care-survey")
+@click.argument("name")
+@config_option
+@command
+def revoke_study(name: str, config: Path) -> None:
+    """End an approval: nothing more is answered, and what was not spent is free again."""
+    settings = _settings(config)
+    ledger = Ledger.open(settings.state)
+    approvals = [a for a in ledger.account().approvals.values() if name in (a.name, a.study) and a.state == "open"]
+    ledger.close()
+    if not approvals:
+        raise SynodError(Code.NOT_FOUND, f"there is no open approval of {name}.", "See `synod party ledger`.")
+    for approval in approvals:
+        revoke(settings, bytes.fromhex(approval.study), now=int(time.time()))
+        say(f"Revoked {approval.name}; spent on it: epsilon {approval.spent.describe()}.")
+
+
+@party.group(name="ledger", cls=ExampleGroup, example="synod party ledger --json", invoke_without_command=True)
+@config_option
+@json_option
+@click.pass_context
+@command
+def ledger_group(context: click.Context, config: Path, as_json: bool) -> None:
+    """Show what this party approved and spent. `ledger export` prints the whole chain."""
+    context.obj = config
+    if context.invoked_subcommand is None:
+        _show_ledger(_settings(config), as_json)
+
+
+def _show_ledger(settings: PartySettings, as_json: bool) -> None:
+    ledger = Ledger.open(settings.state)
+    account, head = ledger.account(), ledger.head()
+    ledger.close()
+    cap = Cost.of_decimal(settings.max_epsilon_total)
+    spent, held = account.spent(settings.dataset), account.held(settings.dataset)
+    if as_json:
+        say_json(
+            {
+                "dataset": settings.dataset,
+                "cap": str(cap),
+                "spent": str(spent),
+                "held": str(held),
+                "head": {"sequence": head.sequence, "hash": head.hash.hex()},
+                "studies": [
+                    {
+                        "name": a.name,
+                        "hash": a.study,
+                        "state": a.state,
+                        "reserved": str(a.reserved),
+                        "spent": str(a.spent),
+                        "charges": [
+                            {
+                                "label": c.label,
+                                "query": c.query,
+                                "transcript": c.transcript,
+                                "cost": str(c.cost),
+                            }
+                            for c in a.charges
+                        ],
+                    }
+                    for a in account.approvals.values()
+                ],
+            }
+        )
+        return
+    say(f"{settings.dataset}: spent {spent.describe()}, held {held.describe()}, of epsilon {cap.describe()} in all")
+    rows = [
+        [a.name, a.study[:16], a.state, a.reserved.describe(), a.spent.describe()] for a in account.approvals.values()
+    ]
+    show_table(["study", "hash", "state", "reserved", "spent"], rows)
+
+
+@ledger_group.command(cls=Example, example="synod party ledger export > ledger.json")
+@click.option("--config", "config", type=click.Path(path_type=Path), help="As of `ledger`.")
+@click.pass_context
+@command
+def export(context: click.Context, config: Path | None) -> None:
+    """Print every entry of the chain, with the signed head, to prove later what left the house."""
+    settings = _settings(config or context.obj)
+    ledger = Ledger.open(settings.state)
+    head, identity = ledger.head(), Identity.load(identity_path(settings))
+    entries: list[Any] = [json.loads(json.dumps(entry)) for entry in ledger.entries()]
+    ledger.close()
+    say_json(
+        {
+            "entries": entries,
+            "head": head.statement(),
+            "identity": identity.public_key.hex(),
+            "signature": identity.sign("head", head.statement()).hex(),
+        }
+    )
+
+
+@party.command(cls=Example, example="synod party doctor --study study.yaml")
+@config_option
+@click.option("--study", type=click.Path(path_type=Path), help="Also check_study the approval of this study.")
+@command
+def doctor(config: Path, study: Path | None) -> None:
+    """Find out why this party cannot talk to its curator, or whether it can."""
+    from synod.party.doctor import examine  # noqa: PLC0415  (pulls in grpc)
+
+    settings = _settings(config)
+    resolved = load_study(study).resolve() if study else None
+    worst: SynodError | None = None
+    for finding in examine(settings, resolved, now=datetime.now(UTC)):
+        mark = "ok  " if finding.error is None else "FAIL"
+        say(f"{mark} {finding.what}: {finding.told or finding.error}")
+        worst = worst or finding.error
+    if worst is not None:
+        sys.exit(OUTCOMES[worst.code].exit_code)
+
+
+@party.command(cls=Example, example="synod party serve --config party.yaml")
+@config_option
+@command
+def serve(config: Path) -> None:
+    """Run the daemon: dial the curator, answer what was approved."""
+    from synod.common.runtime.health import tell_health  # noqa: PLC0415  (pulls in grpc)
+    from synod.party.daemon import Daemon  # noqa: PLC0415  (pulls in grpc)
+
+    settings = _settings(config)
+    check_own_certificate(settings.tls, settings.name, now=datetime.now(UTC))
+    with serving(), exclusive_lock(settings.state), tell_health(settings.health) as tell:
+        ledger = Ledger.open(settings.state)
+        identity = Identity.load(identity_path(settings))
+        daemon = Daemon(settings, ledger, identity, clock=time.time, tell_contact=tell)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: daemon.stop())
+        try:
+            daemon.run()
+        finally:
+            ledger.close()

@@ -1,0 +1,242 @@
+"""`synod study`: write, check and run studies."""
+
+import json
+import shutil
+import sys
+import time
+from contextlib import closing
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from synod.common.protocol.manifest import MANIFEST_FILE, verify_release
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries import check_feasible
+from synod.common.runtime.errors import SynodError, invalid
+from synod.common.runtime.settings import OperatorSettings, load_settings
+from synod.common.study.study import load_study
+from synod.deploy.cli.progress import show_progress, show_release, state_name
+from synod.deploy.cli.terminal import Example, command, say, say_json, show_table
+from synod.deploy.launch.launcher import follow
+from synod.deploy.launch.operator import OperatorClient, require_empty
+from synod.deploy.study.draft import draft_study
+from synod.deploy.study.forecast import compare_covers, forecast_study
+from synod.v1 import study_pb2 as pb
+
+config_option = click.option(
+    "--config", "config", type=click.Path(path_type=Path), default=Path("operator.yaml"), show_default=True,
+    help="How to reach the curator.",
+)  # fmt: skip
+json_option = click.option("--json", "as_json", is_flag=True, help="For a machine to read.")
+study_argument = click.argument("study", type=click.Path(path_type=Path))
+
+
+@click.group(name="study")
+def study_group() -> None:
+    """Write, check and run studies."""
+
+
+@study_group.command(cls=Example, example="synod study check study.yaml")
+@study_argument
+@json_option
+@command
+def check(study: Path, as_json: bool) -> None:
+    """Validate a study; print the resolved study, its hash and its plan."""
+    written = load_study(study)
+    if not written.roster:
+        say(f"{study} is a valid study without a roster; its hash and plan come with one.")
+        return
+    resolved = written.resolve()
+    check_feasible(resolved)
+    plan = plan_study(resolved)
+    document: dict[str, Any] = {
+        "study": resolved.to_json(),
+        "hash": resolved.digest().hex(),
+        "plan": plan.to_json(),
+    }
+    if as_json:
+        say_json(document)
+        return
+    say_json(document["study"])
+    say(f"Hash: {document['hash']}")
+    rows = [[step.label, step.kind.value, str(len(step.answerers)), step.cost.describe()] for step in plan.steps]
+    show_table(["step", "query", "parties", "epsilon each"], rows, title="Plan")
+
+
+@study_group.command(cls=Example, example="synod study draft patients.csv > study.yaml")
+@click.argument("table", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@command
+def draft(table: Path) -> None:
+    """Draft a schema from a table, to edit. Reads real rows: the draft is not private."""
+    try:
+        sys.stdout.write(draft_study(table))
+    except (OSError, ValueError) as error:
+        raise invalid(f"{table} cannot be read as a table ({type(error).__name__}).") from None
+
+
+@study_group.command(cls=Example, example="synod study forecast study.yaml")
+@study_argument
+@json_option
+@command
+def forecast(study: Path, as_json: bool) -> None:
+    """Say what a study will take and how exact it can be, from public numbers only."""
+    resolved = load_study(study).resolve()
+    rounds = forecast_study(resolved)
+    covers = compare_covers(resolved)
+    if as_json:
+        say_json({"rounds": [asdict(r) for r in rounds], "covers": [asdict(c) for c in covers]})
+        return
+    rows = [
+        [
+            r.label,
+            f"{r.numbers:,}",
+            f"{r.ciphertexts:,}",
+            f"{r.bytes_per_party / 1024:,.0f} KiB",
+            f"{r.seconds_per_party:.1f} s",
+            f"{r.memory_mib:.0f} MiB",
+            f"±{r.error:.4f}",
+        ]
+        for r in rounds
+    ]
+    headings = ["round", "numbers", "ciphers", "sent", "work", "memory", "noise"]
+    steps = len(plan_study(resolved).steps)
+    show_table(headings, rows, title=f"{resolved.name}: {steps} rounds; of each encrypted one, for a party")
+    if covers:
+        best = covers[0].variance
+        lines = [[c.name, str(c.views), f"{c.variance:,.0f}", f"{c.variance / best:.2f}"] for c in covers]
+        show_table(["cover of all pairs", "views", "variance of a count", "ratio"], lines)
+
+
+@study_group.command(cls=Example, example="synod study submit study.yaml")
+@study_argument
+@config_option
+@command
+def submit(study: Path, config: Path) -> None:
+    """Hand a study to the curator."""
+    resolved = load_study(study).resolve()
+    client = OperatorClient(load_settings(OperatorSettings, config))
+    digest = client.submit(resolved)
+    (standing,) = client.status(resolved.name)
+    client.close()
+    say(f"{resolved.name} is with the curator: {state_name(standing)}, {len(resolved.roster)} parties.")
+    say(f"Hash: {digest.hex()}")
+
+
+@study_group.command(cls=Example, example="synod study run study.yaml --out release/")
+@study_argument
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="A new or empty folder for the release.")
+@click.option("--replace", is_flag=True, help="A release of an earlier study in --out is removed first.")
+@config_option
+@command
+def run(study: Path, out: Path, replace: bool, config: Path) -> None:
+    """Hand a study to the curator, wait until it is published, fetch the release and verify it.
+
+    It may be interrupted and run again: the same study goes on where it is.
+    """
+    resolved = load_study(study).resolve()
+    held = held_release(out)
+    if held == resolved.digest().hex():
+        say(f"The release of {resolved.name} is in {out} already.")
+        return
+    if held and replace:
+        shutil.rmtree(out)
+    require_empty(out)
+    with closing(OperatorClient(load_settings(OperatorSettings, config))) as client:
+        client.submit(resolved)
+        with show_progress(resolved.name) as report:
+            for standing in follow(client, resolved.name):
+                report(standing)
+        client.fetch(resolved.name, out)
+    show_release(out)
+
+
+@study_group.command(cls=Example, example="synod study status care-survey --json")
+@click.argument("name", default="")
+@config_option
+@json_option
+@command
+def status(name: str, config: Path, as_json: bool) -> None:
+    """Say how studies stand, and whom they wait for since when."""
+    client = OperatorClient(load_settings(OperatorSettings, config))
+    studies = client.status(name)
+    client.close()
+    if as_json:
+        say_json([describe(study) for study in studies])
+        return
+    for study in studies:
+        say(f"{study.name}: {state_name(study)}" + (f" ({study.reason})" if study.reason else ""))
+        for party in study.parties:
+            say(f"  {party.name}: {party_line(party)}")
+
+
+def held_release(folder: Path) -> str | None:
+    """The hash of the study whose whole release a folder holds, if it holds one."""
+    try:
+        manifest = json.loads((folder / MANIFEST_FILE).read_bytes())
+        verify_release(folder, None)
+    except (OSError, ValueError, SynodError):
+        return None
+    return str(manifest["study_hash"])
+
+
+def party_line(party: pb.PartyStatus) -> str:
+    """One party's part, for people."""
+    if not party.awaited:
+        return "done for now" if party.enrolled else "not enrolled"
+    waits = "its answer" if party.enrolled else "its approval" if party.not_approved else "its enrolment"
+    since = datetime.fromtimestamp(party.awaited_since, UTC)
+    seen = f"last seen {int(time.time()) - party.last_seen} s ago" if party.last_seen else "never seen"
+    return f"waiting for {waits} since {since:%Y-%m-%d %H:%M:%S} UTC, {seen}"
+
+
+def describe(study: pb.StudyStatus) -> dict[str, Any]:
+    """A status for a machine."""
+    return {
+        "name": study.name,
+        "hash": study.study_hash.hex(),
+        "state": pb.StudyState.Name(study.state).removeprefix("STUDY_STATE_").lower(),
+        "round": study.round,
+        "rounds": study.rounds,
+        "label": study.label,
+        "reason": study.reason,
+        "answer_bytes": study.answer_bytes,
+        "parties": [
+            {
+                "name": party.name,
+                "enrolled": party.enrolled,
+                "awaited": party.awaited,
+                "awaited_since": party.awaited_since,
+                "last_seen": party.last_seen,
+                "not_approved": party.not_approved,
+            }
+            for party in study.parties
+        ],
+    }
+
+
+@study_group.command(cls=Example, example="synod study fetch care-survey --out release/")
+@click.argument("name")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="A new or empty folder.")
+@config_option
+@command
+def fetch(name: str, out: Path, config: Path) -> None:
+    """Fetch a published study's release."""
+    client = OperatorClient(load_settings(OperatorSettings, config))
+    client.fetch(name, out)
+    client.close()
+    say(f"The release of {name} is in {out}; check it with `synod verify {out}`.")
+
+
+@study_group.command(cls=Example, example="synod study abort care-survey")
+@click.argument("name")
+@config_option
+@command
+def abort(name: str, config: Path) -> None:
+    """End a study for good. What parties have spent stays spent."""
+    client = OperatorClient(load_settings(OperatorSettings, config))
+    client.abort(name)
+    client.close()
+    say(f"{name} is aborted; reservations that were not spent are free again.")

@@ -1,0 +1,108 @@
+"""How every command speaks: results on stdout, errors as one sentence with a hint on stderr, documented exit codes."""
+
+import json
+import logging
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import Any, NoReturn, ParamSpec, TypeVar
+
+import click
+from rich.console import Console
+from rich.table import Column, Table
+
+from synod.common.runtime.errors import OUTCOMES, Code, SynodError
+from synod.common.runtime.logs import start_logging
+
+log = logging.getLogger("synod")
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 failed, 2 usage or invalid input, 3 refused by policy or budget, "
+    "4 cannot reach or authenticate, 5 check failed."
+)
+screen = Console(highlight=False, soft_wrap=True)
+errors = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def say(text: str) -> None:
+    """One line on stdout."""
+    screen.print(text, markup=False)
+
+
+def say_json(value: Any) -> None:
+    """A value for a machine, on stdout."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def show_table(headings: list[str], rows: list[list[str]], title: str = "") -> None:
+    """A table for people; what is too wide is folded and never cut, or nobody could compare a fingerprint."""
+    columns = [Column(heading, overflow="fold") for heading in headings]
+    table = Table(*columns, title=title or None, title_justify="left")
+    for row in rows:
+        table.add_row(*row)
+    screen.print(table, markup=False)
+
+
+def complain(error: SynodError) -> None:
+    """An error for people."""
+    errors.print(f"synod: {error}", markup=False)
+
+
+def fail(error: SynodError) -> NoReturn:
+    """Ends the command with the error's exit code."""
+    complain(error)
+    sys.exit(OUTCOMES[error.code].exit_code)
+
+
+def command(function: Callable[P, T]) -> Callable[P, T]:
+    """Wraps a command: a `SynodError` ends it with a sentence and its exit code."""
+
+    @wraps(function)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except SynodError as error:
+            fail(error)
+        except OSError as error:
+            fail(SynodError(Code.STORAGE, f"{error.filename or 'a file'} cannot be used: {error.strerror}."))
+        except Exception as error:  # noqa: BLE001  (an exception's text may hold a value, so it is not shown)
+            frames = traceback.extract_tb(error.__traceback__)[-3:]
+            where = ", ".join(f"{frame.name} ({Path(frame.filename).name}:{frame.lineno})" for frame in frames)
+            fail(SynodError(Code.INTERNAL, f"a defect: {type(error).__name__} in {where}.", "Please report it."))
+
+    return guarded
+
+
+@contextmanager
+def serving() -> Iterator[None]:
+    """A daemon's work: from here on all that it says is a line of its log, also why it ends."""
+    start_logging()
+    try:
+        yield
+    except SynodError as error:
+        log.error("ended", extra={"why": str(error)})  # noqa: TRY400  (the sentence says it; no frames)
+        sys.exit(OUTCOMES[error.code].exit_code)
+
+
+class Example(click.Command):
+    """A command whose help ends with an example and the exit codes."""
+
+    def __init__(self, *args: Any, example: str, **kwargs: Any) -> None:
+        super().__init__(*args, **{**kwargs, "epilog": _epilog(example)})
+
+
+class ExampleGroup(click.Group):
+    """The same for a command that has commands below it."""
+
+    def __init__(self, *args: Any, example: str, **kwargs: Any) -> None:
+        super().__init__(*args, **{**kwargs, "epilog": _epilog(example)})
+
+
+def _epilog(example: str) -> str:
+    return f"\b\nExample:\n  {example}\n\n{EXIT_CODES}"

@@ -1,0 +1,157 @@
+"""What is compared: tables in the cells of the schema, categories as they are and numbers in their bins.
+
+Both tables are read by the party's reader and in the same cells, whatever method the study names. An attribute whose
+domain is a single cell cannot differ and is left out, as it would only make averages look better.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from synod.common.methods.base import Independent
+from synod.common.runtime.errors import SynodError, invalid
+from synod.common.study.encoding import Codes, Coding, codings_of, decode_numbers, encode_numbers
+from synod.common.study.features import Feature, encode_features, features_of
+from synod.common.study.schema import CategoricalAttribute, IntegerAttribute, RealAttribute
+from synod.common.study.study import Study
+from synod.party.table.source import TableError, count_rows, read_table
+
+SUFFIXES = (".csv", ".parquet")
+SYNTHETIC_FILE = "synthetic.parquet"
+MISSING = "(missing)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Columns of codes with their names and the number of cells of each; `values` counts those that are not missing."""
+
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+    values: tuple[int, ...]
+    columns: tuple[Codes, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return len(self.columns[0])
+
+
+def in_bins(study: Study) -> Study:
+    """The study as a method would take it that counts cells: numbers are coded by their bins."""
+    return study.model_copy(update={"method": Independent(name="independent", encoding="binary")})
+
+
+def bin_table(study: Study, columns: Sequence[Codes]) -> Table:
+    """The table of a study's own codes, as a recipe publishes them, in the schema's bins."""
+    pairs = zip(codings_of(study), codings_of(in_bins(study)), columns, strict=True)
+    return make_table(study, [to_bins(coding, binned, codes) for coding, binned, codes in pairs])
+
+
+def make_table(study: Study, columns: Sequence[Codes]) -> Table:
+    """The table of columns that are in bins already."""
+    kept = [(c, column) for c, column in zip(codings_of(in_bins(study)), columns, strict=True) if c.size > 1]
+    if not kept:
+        raise invalid("no attribute of the schema has more than one cell to compare.", "Give some number more bins.")
+    codings = [coding for coding, _ in kept]
+    return Table(
+        tuple(coding.attribute.name for coding in codings),
+        tuple(coding.size for coding in codings),
+        tuple(coding.value_codes for coding in codings),
+        tuple(column for _, column in kept),
+    )
+
+
+def to_bins(coding: Coding, binned: Coding, codes: Codes) -> Codes:
+    """The bin of the number that each level stands for; a missing value stays one."""
+    if coding.levels is None or isinstance(coding.attribute, CategoricalAttribute):
+        return codes
+    levels = np.arange(coding.value_codes).astype(coding.dtype)
+    numbers = decode_numbers(coding, levels, rng=np.random.default_rng(0))  # a level is one number: nothing is drawn
+    bins = encode_numbers(binned, numbers.astype(np.float64))
+    return np.append(bins, binned.value_codes).astype(binned.dtype)[codes]
+
+
+def split_bits(study: Study, columns: Sequence[Codes]) -> Table:
+    """The same rows as the papers' binary encoding: the bits of each code, the highest first."""
+    binned = in_bins(study)
+    features = features_of(binned)
+    names = tuple(_bit_name(study, feature) for feature in features)
+    twos = (2,) * len(features)
+    return Table(names, twos, twos, tuple(encode_features(binned, columns)))
+
+
+def _bit_name(study: Study, feature: Feature) -> str:
+    return f"{study.attributes[feature.attribute].name} bit {feature.bit}"
+
+
+def read_columns(sources: Sequence[Path], study: Study) -> tuple[Codes, ...]:
+    """The rows of one or more tables, below each other, in the schema's bins."""
+    parts = [_read_one(source, in_bins(study)) for source in sources]
+    columns = tuple(np.concatenate(column) for column in zip(*parts, strict=True))
+    if len(columns[0]) == 0:
+        raise invalid(f"{sources[0]} has no rows.", "There is nothing to compare.")
+    return columns
+
+
+def _read_one(source: Path, study: Study) -> tuple[Codes, ...]:
+    try:
+        return read_table(source, study, unit=None, expected_rows=count_rows(source)).columns
+    except TableError as error:
+        first, *rest = error.misfits
+        more = f" ({len(rest)} more after it)" if rest else ""
+        raise invalid(
+            f"{source.name} does not fit the study's schema: column {first.column}: {first.rule}{more}.",
+            "Check that table and study belong together.",
+        ) from None
+
+
+def find_real(path: Path) -> list[Path]:
+    """The tables that REAL names: a file, or all CSV and Parquet files of a folder, whose rows are pooled."""
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise _no_table(path)
+    found = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES and file.is_file())
+    if not found:
+        raise invalid(f"the folder {path} holds no table.", "Tables are .csv or .parquet files.")
+    stems = [file.stem for file in found]
+    repeated = [stem for stem in stems if stems.count(stem) > 1]
+    if repeated:
+        raise invalid(
+            f"the folder {path} holds {repeated[0]} both as CSV and as Parquet.", "Keep one, or name the file."
+        )
+    return found
+
+
+def find_synthetic(path: Path) -> Path:
+    """The table that SYNTHETIC names: a file, or that of a release."""
+    if path.is_dir():
+        if not (path / SYNTHETIC_FILE).is_file():
+            raise invalid(f"the folder {path} holds no {SYNTHETIC_FILE}.", "Name a release or a table.")
+        return path / SYNTHETIC_FILE
+    if not path.is_file():
+        raise _no_table(path)
+    return path
+
+
+def _no_table(path: Path) -> SynodError:
+    return invalid(f"there is no table at {path}.", "Name a .csv or .parquet file, or a folder.")
+
+
+def cell_labels(study: Study, name: str) -> list[str]:
+    """What each code of an attribute stands for: a category, or where a bin begins."""
+    coding = next(c for c in codings_of(in_bins(study)) if c.attribute.name == name)
+    attribute = coding.attribute
+    if isinstance(attribute, CategoricalAttribute):
+        labels = list(attribute.categories)
+    else:
+        labels = [f"≥ {_bin_start(attribute, place)}" for place in range(coding.value_codes)]
+    return [*labels, MISSING] if attribute.nullable else labels
+
+
+def _bin_start(attribute: IntegerAttribute | RealAttribute, place: int) -> str:
+    if isinstance(attribute, IntegerAttribute):
+        return str(attribute.min - (attribute.min - attribute.max - 1) * place // attribute.bins)
+    return f"{float(attribute.min + (attribute.max - attribute.min) * place / attribute.bins):.6g}"

@@ -1,0 +1,1 @@
+"""Studies over tables on this machine: keys, daemons, processes, containers."""

@@ -1,0 +1,83 @@
+"""The launcher: a curator and one party daemon per table, as processes or as containers, from keys to release.
+
+For demos and tests: whoever runs it holds everybody's keys and tables, and it says so. What it started is gone when
+it ends, however it ends.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing
+from pathlib import Path
+from typing import Protocol
+
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.runtime.settings import OperatorSettings, load_settings
+from synod.common.study.study import Study
+from synod.deploy.launch.operator import OperatorClient
+from synod.deploy.launch.site import SitePaths, plan_paths, prepare
+from synod.v1 import study_pb2 as pb
+
+POLL_SECONDS = 0.2
+Progress = Callable[[pb.StudyStatus], None]
+
+
+class Daemons(Protocol):
+    """The daemons of one launch, wherever they run."""
+
+    def start_curator(self) -> None:
+        """Starts the curator; when it serves, the operator's configuration is written."""
+
+    def start_parties(self) -> None:
+        """Starts every party's daemon."""
+
+    def check(self) -> None:
+        """Raises if a daemon has ended."""
+
+
+def launch(
+    study: Study,
+    tables: Sequence[Path],
+    out: Path,
+    folder: Path,
+    *,
+    start: Callable[[SitePaths], AbstractContextManager[Daemons]],
+    progress: Progress,
+) -> Study:
+    """Runs a study over tables to its release; returns the study as it was run."""
+    paths = plan_paths(folder, tables)
+    resolved = prepare(paths, study)
+    with start(paths) as daemons:
+        daemons.start_curator()
+        with closing(OperatorClient(load_settings(OperatorSettings, paths.operator_config))) as client:
+            client.submit(resolved)
+            daemons.start_parties()
+            for status in follow(client, resolved.name):
+                progress(status)
+                _refuse_refusals(status)
+                daemons.check()
+            client.fetch(resolved.name, out)
+    return resolved
+
+
+def follow(client: OperatorClient, name: str) -> Iterator[pb.StudyStatus]:
+    """How a study stands, again and again until it is published; raises if it is aborted."""
+    while True:
+        (status,) = client.status(name)
+        yield status
+        if status.state == pb.STUDY_STATE_PUBLISHED:
+            return
+        if status.state == pb.STUDY_STATE_ABORTED:
+            raise SynodError(Code.ABORTED, f"{name} was aborted: {status.reason}", "See the logs.")
+        time.sleep(POLL_SECONDS)
+
+
+def _refuse_refusals(status: pb.StudyStatus) -> None:
+    """Here nobody will come and approve later."""
+    for party in status.parties:
+        if party.not_approved:
+            raise SynodError(
+                Code.REFUSED,
+                f"{party.name} does not approve {status.name}.",
+                f"To see why, launch with --state DIR, then run `synod party approve DIR/study.yaml "
+                f"--config DIR/{party.name}/party.yaml --dry-run`.",
+            )

@@ -1,0 +1,172 @@
+"""The site of a launch: names, keys, certificates, configurations and ledgers of everybody, below one folder.
+
+For demos and tests: whoever makes a site holds everybody's keys and tables.
+"""
+
+import json
+import re
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain, count
+from pathlib import Path
+
+import yaml
+
+from synod.common.crypto.canonical import Json
+from synod.common.crypto.certificates import issue_certificate, make_authority
+from synod.common.crypto.identity import Identity
+from synod.common.runtime.errors import Code, SynodError, invalid
+from synod.common.runtime.settings import PartySettings, load_settings
+from synod.common.study.study import RosterEntry, Study
+from synod.party.approval import initialize
+from synod.party.table.source import count_rows
+
+WARNING = "One operator holds all keys and all tables here: for demos and tests, not for real organizations."
+CURATOR_HOSTS = ("127.0.0.1", "localhost", "curator")
+OWN_NAMES = ("certs", "curator", "operator")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One organization: its name, its table and its configuration file."""
+
+    name: str
+    table: Path
+    config: Path
+
+
+@dataclass(frozen=True, slots=True)
+class SitePaths:
+    """The files of a launch, below one folder."""
+
+    folder: Path
+    members: tuple[Member, ...]
+
+    @property
+    def certs(self) -> Path:
+        """The transport authority and all certificates."""
+        return self.folder / "certs"
+
+    @property
+    def curator_config(self) -> Path:
+        """The curator's configuration."""
+        return self.folder / "curator.yaml"
+
+    @property
+    def operator_config(self) -> Path:
+        """The operator's configuration, written once the curator's port is known."""
+        return self.folder / "operator.yaml"
+
+    @property
+    def study_file(self) -> Path:
+        """The resolved study."""
+        return self.folder / "study.yaml"
+
+
+def plan_paths(folder: Path, tables: Sequence[Path]) -> SitePaths:
+    """Names one organization for each table, after its file."""
+    names: list[str] = []
+    for table in tables:
+        name = re.sub(r"[^a-z0-9]+", "-", table.stem.lower())[:50].strip("-") or "party"
+        candidates = chain([name], (f"{name}-{number}" for number in count(2)))
+        names.append(next(candidate for candidate in candidates if candidate not in (*OWN_NAMES, *names)))
+    members = tuple(
+        Member(name, table.resolve(), folder / name / "party.yaml") for name, table in zip(names, tables, strict=True)
+    )
+    return SitePaths(folder, members)
+
+
+def prepare(paths: SitePaths, study: Study) -> Study:
+    """Makes keys, certificates, configurations and ledgers; returns the study with its roster."""
+    now = datetime.now(UTC)
+    make_authority(paths.certs, now=now)
+    for name in ("curator", "operator", *(member.name for member in paths.members)):
+        issue_certificate(paths.certs, name, CURATOR_HOSTS if name == "curator" else (), now=now)
+    curator_key = _prepare_curator(paths)
+    roster = [_prepare_party(paths, member, study, curator_key) for member in paths.members]
+    _check_roster(study, roster)
+    resolved = Study.model_validate({**study.to_json(), "roster": study.roster or tuple(roster)}).resolve()
+    paths.study_file.write_text(yaml.safe_dump(resolved.to_json(), sort_keys=False, allow_unicode=True))
+    return resolved
+
+
+def _check_roster(study: Study, roster: Sequence[RosterEntry]) -> None:
+    if study.roster:
+        raise invalid(
+            "the study has a roster, whose keys are with its organizations.",
+            "`synod launch` makes all keys itself: leave the roster out.",
+        )
+    if study.collusion >= len(roster):
+        raise invalid(
+            f"collusion {study.collusion} needs more than {len(roster)} tables.",
+            "Give more --data, or lower it.",
+        )
+
+
+def _prepare_curator(paths: SitePaths) -> str:
+    write_yaml(
+        paths.curator_config,
+        {
+            "listen": "127.0.0.1:0",
+            "state": "curator",
+            "operators": ["operator"],
+            "tls": tls_files(paths, "curator", "."),
+        },
+    )
+    (paths.folder / "curator").mkdir(mode=0o700)
+    identity = Identity.generate()
+    identity.save(paths.folder / "curator" / "identity.pem")
+    return identity.fingerprint
+
+
+def _prepare_party(paths: SitePaths, member: Member, study: Study, curator_key: str) -> RosterEntry:
+    member.config.parent.mkdir()
+    write_yaml(
+        member.config,
+        {
+            "name": member.name,
+            "address": "127.0.0.1:0",
+            "state": "state",
+            "curator": curator_key,
+            "tls": tls_files(paths, member.name, ".."),
+            "dataset": member.name,
+            "source": str(member.table),
+            "max_epsilon_total": str(study.epsilon),
+            "min_collusion": min(1, study.collusion),
+            "min_parties": 1,
+            "min_key_bits": 2048,
+            "allow_local_queries": True,
+            "approve": "auto",
+        },
+    )
+    settings = load_settings(PartySettings, member.config)
+    identity = initialize(settings, spent=None, now=int(time.time()))
+    return RosterEntry(name=member.name, key=identity.fingerprint, rows=_positive(count_rows(member.table), member))
+
+
+def _positive(rows: int, member: Member) -> int:
+    if rows < 1:
+        raise invalid(f"{member.table.name} has no rows.", "Every organization needs at least one.")
+    return rows
+
+
+def tls_files(paths: SitePaths, name: str, up: str) -> dict[str, Json]:
+    """The `tls` of a configuration that is `up` from the paths's folder."""
+    folder = f"{up}/{paths.certs.name}"
+    return {"ca": f"{folder}/ca.pem", "certificate": f"{folder}/{name}.pem", "key": f"{folder}/{name}.key"}
+
+
+def write_yaml(path: Path, value: dict[str, Json]) -> None:
+    """Writes a configuration."""
+    path.write_text(yaml.safe_dump(value, sort_keys=False, allow_unicode=True))
+
+
+def ended_early(name: str, log: str, hint: str) -> SynodError:
+    """The error for a daemon that has ended by itself, with what it said last."""
+    last = (log.strip().splitlines() or ["it said nothing"])[-1]
+    with suppress(ValueError, KeyError, TypeError):
+        last = json.loads(last)["why"]
+    return SynodError(Code.INTERNAL, f"{name} ended by itself: {last}", hint)

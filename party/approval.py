@@ -1,0 +1,128 @@
+"""The party operator's verbs: init, approve (a checked, then a reservation), revoke.
+
+Data meet the schema here, and nowhere else.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from synod.common.crypto.identity import Identity
+from synod.common.privacy.cost import Cost
+from synod.common.runtime.errors import Code, SynodError, invalid
+from synod.common.runtime.settings import PartySettings
+from synod.common.study.study import Study
+from synod.party.account import Account
+from synod.party.ledger import LEDGER_FILE, Ledger
+from synod.party.policy import check_policy
+from synod.party.table.source import Snapshot, drop_snapshot, read_table, save_snapshot
+
+IDENTITY_FILE = "identity.pem"
+
+
+def identity_path(settings: PartySettings) -> Path:
+    """Where the party's identity key is."""
+    return settings.state / IDENTITY_FILE
+
+
+def snapshot_folder(settings: PartySettings, study_hash: bytes) -> Path:
+    """Where the encoded table of an approved study is."""
+    return settings.state / "snapshots" / study_hash.hex()
+
+
+def initialize(settings: PartySettings, *, spent: Cost | None, now: int) -> Identity:
+    """Makes identity and ledger where they are missing, and records what the dataset had spent before.
+
+    Guarantee: where the identity is there but the ledger is not, the ledger was lost: the dataset counts as fully
+    spent until `spent` is given. Nothing that exists is replaced.
+    """
+    settings.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    known = identity_path(settings).exists()
+    if not known and (settings.state / LEDGER_FILE).exists():
+        raise invalid(
+            f"{settings.name} has a ledger and no identity key beside it.",
+            "Restore identity.pem from its backup; no roster would know a new one.",
+        )
+    if not known:
+        Identity.generate().save(identity_path(settings))
+    if (settings.state / LEDGER_FILE).exists():
+        if spent is None:
+            raise invalid(f"{settings.name} is initialized already.", "Its fingerprint: `synod party fingerprint`.")
+        ledger = Ledger.open(settings.state)
+    else:
+        ledger = Ledger.create(settings.state, history_lost=known, now=now)
+    if spent is not None:
+        ledger.declare_spent(settings.dataset, spent, now=now)
+    ledger.close()
+    return Identity.load(identity_path(settings))
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedStudy:
+    """A study that fits policy, budget and table, with the table as it was read: the one reading of it."""
+
+    study: Study
+    cost: Cost
+    snapshot: Snapshot
+
+
+def check_study(settings: PartySettings, study: Study) -> CheckedStudy:
+    """Checks a resolved study against policy, budget and table. Reserves and keeps nothing."""
+    identity = Identity.load(identity_path(settings))
+    cost = check_policy(settings, study, own_key=identity.fingerprint)
+    ledger = Ledger.open(settings.state)
+    try:
+        account = ledger.account()
+    finally:
+        ledger.close()
+    _refuse_known(account, study)
+    account.check_room(settings.dataset, cost, Cost.of_decimal(settings.max_epsilon_total))
+    rows = study.roster[study.index_of(settings.name)].rows
+    snapshot = read_table(settings.source, study, unit=settings.unit, expected_rows=rows)
+    return CheckedStudy(study, cost, snapshot)
+
+
+def reserve(settings: PartySettings, checked: CheckedStudy, *, now: int) -> None:
+    """Keeps the table as it was read, and reserves the study's cost.
+
+    Guarantee: the room under the cap is checked again in the transaction that reserves; every later answer uses
+    this snapshot and no other.
+    """
+    study, snapshot = checked.study, checked.snapshot
+    cap, folder = Cost.of_decimal(settings.max_epsilon_total), snapshot_folder(settings, study.digest())
+    ledger = Ledger.open(settings.state)
+    try:
+        _refuse_known(ledger.account(), study)
+        save_snapshot(folder, snapshot)
+        ledger.approve(
+            study,
+            dataset=settings.dataset,
+            cost=checked.cost,
+            cap=cap,
+            snapshot=ledger.seal(snapshot.digest()),
+            now=now,
+        )
+    except SynodError:
+        if study.digest().hex() not in ledger.account().approvals:
+            drop_snapshot(folder)
+        raise
+    finally:
+        ledger.close()
+
+
+def _refuse_known(account: Account, study: Study) -> None:
+    known = account.approvals.get(study.digest().hex())
+    if known is not None:
+        raise SynodError(Code.CONFLICT, f"{study.name} is in the ledger already ({known.state}).")
+
+
+def revoke(settings: PartySettings, study_hash: bytes, *, now: int) -> None:
+    """Ends an approval: no further answer leaves, and what was not charged is free again."""
+    ledger = Ledger.open(settings.state)
+    try:
+        approval = ledger.account().approvals.get(study_hash.hex())
+        if approval is None or approval.state != "open":
+            raise SynodError(Code.NOT_FOUND, "there is no open approval of that study.", "See `synod party ledger`.")
+        ledger.end_study(study_hash, "revoked", now=now)
+    finally:
+        ledger.close()
+    drop_snapshot(snapshot_folder(settings, study_hash))

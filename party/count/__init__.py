@@ -1,0 +1,1 @@
+"""Exact counts and scores of rows; what is here is private until noise is added."""

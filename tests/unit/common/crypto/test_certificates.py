@@ -1,0 +1,176 @@
+"""Transport certificates: what is wrong with one is said before dialing, each fault in a sentence of its own."""
+
+import stat
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address, IPv6Address
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import BestAvailableEncryption, Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from synod.common.crypto.certificates import (
+    AUTHORITY_DAYS,
+    BACKDATE,
+    CERTIFICATE_DAYS,
+    certificate_name,
+    check_own_certificate,
+    issue_certificate,
+    make_authority,
+)
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.runtime.settings import TlsFiles
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    make_authority(tmp_path, now=NOW)
+    return tmp_path
+
+
+@pytest.fixture
+def files(folder: Path) -> TlsFiles:
+    return issue_certificate(folder, "north", ["curator.example", "127.0.0.1", "::1"], now=NOW)
+
+
+def rejection(files: TlsFiles, name: str | None = "north", *, now: datetime = NOW) -> str:
+    with pytest.raises(SynodError) as caught:
+        check_own_certificate(files, name, now=now)
+    assert caught.value.code is Code.UNAUTHENTICATED
+    return str(caught.value)
+
+
+def read(path: Path) -> x509.Certificate:
+    return x509.load_pem_x509_certificate(path.read_bytes())
+
+
+def test_a_sound_certificate_passes(files: TlsFiles) -> None:
+    check_own_certificate(files, "north", now=NOW)
+    check_own_certificate(files, None, now=NOW)
+    check_own_certificate(files, "north", now=NOW - BACKDATE)
+    check_own_certificate(files, "north", now=NOW + timedelta(days=CERTIFICATE_DAYS))
+
+
+def test_expired(files: TlsFiles) -> None:
+    sentence = rejection(files, now=NOW + timedelta(days=CERTIFICATE_DAYS, seconds=1))
+    assert "north.pem expired on 2027-04-02 12:00 UTC. Ask for a new one." in sentence
+
+
+def test_not_yet_valid(files: TlsFiles) -> None:
+    sentence = rejection(files, now=NOW - BACKDATE - timedelta(seconds=1))
+    assert "north.pem is valid only from 2026-03-01 11:55 UTC" in sentence
+    assert "this machine's clock says 2026-03-01 11:54 UTC. Check the clock." in sentence
+
+
+def test_issued_as_expired(folder: Path) -> None:
+    assert "expired on" in rejection(issue_certificate(folder, "late", [], now=NOW, days=-1), "late")
+
+
+def test_from_another_authority(files: TlsFiles, tmp_path: Path) -> None:
+    make_authority(tmp_path / "other", now=NOW)
+    sentence = rejection(files.model_copy(update={"ca": tmp_path / "other" / "ca.pem"}))
+    assert "north.pem is from another authority than" in sentence
+    assert "other/ca.pem" in sentence
+
+
+def test_signed_by_a_mere_certificate(files: TlsFiles, folder: Path) -> None:
+    south = issue_certificate(folder, "south", [], now=NOW)
+    assert "from another authority" in rejection(files.model_copy(update={"ca": south.certificate}))
+
+
+def test_for_another_name(files: TlsFiles) -> None:
+    assert "the certificate is for north, not for south." in rejection(files, "south")
+
+
+def test_with_another_key(files: TlsFiles, folder: Path) -> None:
+    south = issue_certificate(folder, "south", [], now=NOW)
+    sentence = rejection(files.model_copy(update={"key": south.key}))
+    assert "south.key does not belong to the certificate" in sentence
+    assert "north.pem" in sentence
+
+
+@pytest.mark.parametrize("content", [None, b"", b"garbage"])
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [("ca", "the certificate"), ("certificate", "the certificate"), ("key", "the TLS key")],
+)
+def test_unreadable_files_are_named(files: TlsFiles, name: str, sentence: str, content: bytes | None) -> None:
+    path: Path = getattr(files, name)
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    assert f"{sentence} {path} cannot be read. Check `tls`" in rejection(files)
+
+
+def test_keys_of_other_kinds_and_locked_keys(files: TlsFiles) -> None:
+    key = serialization.load_pem_private_key(files.key.read_bytes(), password=None)
+    files.key.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret")))
+    assert "the TLS key" in rejection(files)
+    other = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    files.key.write_bytes(other)
+    assert "is not an elliptic-curve key" in rejection(files)
+
+
+def test_what_a_certificate_says(files: TlsFiles) -> None:
+    certificate, authority = read(files.certificate), read(files.ca)
+    assert certificate_name(certificate) == "north"
+    names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == ["north", "curator.example"]
+    assert names.get_values_for_type(x509.IPAddress) == [IPv4Address("127.0.0.1"), IPv6Address("::1")]
+    usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    assert {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH} == set(usage)
+    for found, is_authority in ((certificate, False), (authority, True)):
+        assert found.extensions.get_extension_for_class(x509.BasicConstraints).value.ca is is_authority
+        assert found.extensions.get_extension_for_class(x509.KeyUsage).value.key_cert_sign is is_authority
+    assert authority.not_valid_after_utc == NOW + timedelta(days=AUTHORITY_DAYS)
+
+
+def test_keys_are_their_owners_alone(files: TlsFiles, folder: Path) -> None:
+    for path in (files.key, folder / "ca.key"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("kept", ["ca.pem", "ca.key"])
+def test_an_authority_is_never_replaced_not_even_in_part(folder: Path, kept: str) -> None:
+    content = (folder / kept).read_bytes()
+    for name in {"ca.pem", "ca.key"} - {kept}:
+        (folder / name).unlink()
+    with pytest.raises(SynodError, match=f"{kept} is there already"):
+        make_authority(folder, now=NOW)
+    assert [path.name for path in folder.iterdir()] == [kept]
+    assert (folder / kept).read_bytes() == content
+
+
+@pytest.mark.parametrize("kept", ["north.pem", "north.key"])
+def test_a_certificate_is_never_replaced_not_even_in_part(files: TlsFiles, folder: Path, kept: str) -> None:
+    content = (folder / kept).read_bytes()
+    for name in {"north.pem", "north.key"} - {kept}:
+        (folder / name).unlink()
+    with pytest.raises(SynodError, match=f"{kept} is there already"):
+        issue_certificate(folder, "north", [], now=NOW)
+    assert (folder / kept).read_bytes() == content
+    assert sorted(path.name for path in folder.iterdir()) == sorted(["ca.pem", "ca.key", kept])
+
+
+@pytest.mark.parametrize("name", ["", "North", "a/b", "../ca", "x" * 64, "a b"])
+def test_names_that_are_none_are_refused(folder: Path, name: str) -> None:
+    with pytest.raises(SynodError, match="is not a name") as caught:
+        issue_certificate(folder, name, [], now=NOW)
+    assert caught.value.code is Code.INVALID
+
+
+def test_hosts_that_are_none_are_refused_and_leave_nothing(folder: Path) -> None:
+    with pytest.raises(SynodError, match="'m\u00fcnchen' is not a host name"):
+        issue_certificate(folder, "north", ["m\u00fcnchen"], now=NOW)
+    assert not (folder / "north.key").exists()
+
+
+def test_no_authority_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(SynodError, match="no transport authority") as caught:
+        issue_certificate(tmp_path, "north", [], now=NOW)
+    assert "synod certs init" in caught.value.hint

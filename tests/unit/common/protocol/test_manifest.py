@@ -1,0 +1,410 @@
+"""A release in memory: it verifies, and nothing in it can be changed without being found out.
+
+A change is tried twice: as anyone could make it, and sealed again by a curator that lies.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from synod.common.crypto.identity import Identity
+from synod.common.models.gaussian import GaussianModel
+from synod.common.protocol.manifest import MANIFEST_FILE, PartyAccount, noise_law, seal_manifest, verify_release
+from synod.common.protocol.plan import QueryKind, plan_study
+from synod.common.protocol.queries import (
+    ChooseParents,
+    LocalMarginals,
+    Query,
+    SumMarginals,
+    SumMoments,
+    Synthesize,
+    moment_design,
+    query_digest,
+    share_rows,
+    sum_terms,
+)
+from synod.common.protocol.submission import AnsweredStep, account_statement
+from synod.common.protocol.transcript import Enrolment, Transcript
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.study.study import Study
+from synod.curator.release.files import describe_release
+from tests.support.studies import PARTIES, make_study
+
+CURATOR = Identity.generate()
+IDENTITIES = {name: Identity.generate() for name in PARTIES}
+STUDY: Study = make_study(
+    seed=11,
+    roster=[{"name": name, "key": IDENTITIES[name].fingerprint, "rows": 2**i} for i, name in enumerate(PARTIES)],
+)
+FILES = {"synthetic.csv": b"sex,age\nF,17\n", "synthetic.parquet": b"PAR1", "model.json": b"{}\n"}
+Path_ = tuple[str | int, ...]
+
+
+def queries_of(study: Study) -> dict[str, Query]:
+    """A query for every step of the plan, of its kind."""
+    return {step.label: some_query(step.kind, study) for step in plan_study(study).steps}
+
+
+def some_query(kind: QueryKind, study: Study) -> Query:
+    match kind:
+        case QueryKind.SUM_MOMENTS:
+            return SumMoments()
+        case QueryKind.SUM_MARGINALS:
+            return SumMarginals(((0, 1), (2, 3)))
+        case QueryKind.LOCAL_MARGINALS:
+            return LocalMarginals(((0, 1), (2, 3)))
+        case QueryKind.CHOOSE_PARENTS:
+            return ChooseParents((0,), ((1, (0,)), (2, (0, 1))), 1, 8, "F")
+        case QueryKind.SYNTHESIZE:
+            width = moment_design(study).width - 1
+            model = GaussianModel(np.eye(width)[:, :2], 0.5, np.linspace(-1, 1, width), np.full(width, 0.25))
+            return Synthesize(model, share_rows(study))
+
+
+def enrol(index: int, study: Study) -> Enrolment:
+    identity = IDENTITIES[PARTIES[index]]
+    keys = (bytes([index + 1]) * 32, bytes([index + 50]) * 32)
+    return Enrolment(PARTIES[index], identity.public_key, *keys).signed_by(identity, study.digest())
+
+
+def account(name: str, study: Study, transcript: Transcript) -> PartyAccount:
+    planned = plan_study(study).steps_of(name)
+    asked = queries_of(study)
+    steps = tuple(
+        AnsweredStep(step.label, query_digest(asked[step.label], step, study).hex(), step.cost) for step in planned
+    )
+    statement = account_statement(name, transcript.digest(study), steps)
+    return PartyAccount(name, steps, IDENTITIES[name].sign("account", statement))
+
+
+def write_release(folder: Path, study: Study = STUDY) -> dict[str, Any]:
+    """Writes a release, and gives the manifest's content without the curator's seal."""
+    folder.mkdir()
+    for name, data in FILES.items():
+        (folder / name).write_bytes(data)
+    transcript = Transcript(study.digest(), 2**2047 + 5, 3**900, tuple(enrol(i, study) for i in range(len(PARTIES))))
+    accounts = [account(name, study, transcript) for name in PARTIES]
+    content: dict[str, Any] = describe_release(study, transcript, accounts, queries_of(study), 11, folder)
+    (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
+    return content
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Path:
+    write_release(tmp_path / "release")
+    return tmp_path / "release"
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    manifest: dict[str, Any] = json.loads((folder / MANIFEST_FILE).read_bytes())
+    return manifest
+
+
+def is_refused(folder: Path) -> bool:
+    try:
+        verify_release(folder, None)
+    except SynodError as error:
+        return error.code is Code.CHECK_FAILED
+    return False
+
+
+def failure(folder: Path, trusted: set[str] | None = None) -> str:
+    with pytest.raises(SynodError) as caught:
+        verify_release(folder, trusted)
+    assert caught.value.code is Code.CHECK_FAILED
+    return caught.value.sentence
+
+
+def places(value: Any, path: Path_ = ()) -> Iterator[Path_]:
+    """Every place of a JSON value, inner ones too, but for the root."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in inner:
+        yield (*path, key)
+        yield from places(item, (*path, key))
+
+
+def altered(value: Any) -> Any:
+    """Another value of the same type."""
+    match value:
+        case bool():
+            return not value
+        case int():
+            return value + 1
+        case None:
+            return 0
+        case str():
+            return value[:-1] + ("1" if value.endswith("0") else "0")
+        case list():
+            return value[:-1] if value else [0]
+        case _:
+            return {**value, "more": "0"}
+
+
+def change(manifest: dict[str, Any], path: Path_, *, drop: bool = False) -> dict[str, Any]:
+    changed = deepcopy(manifest)
+    holder: Any = changed
+    for key in path[:-1]:
+        holder = holder[key]
+    if drop:
+        del holder[path[-1]]
+    else:
+        holder[path[-1]] = altered(holder[path[-1]])
+    return changed
+
+
+def test_a_sound_release_verifies_and_names_its_signers(release: Path) -> None:
+    verdict = verify_release(release, None)
+    assert len(verdict.lines) == 4
+    assert "all 3 parties" in verdict.lines[3]
+    assert verdict.signers == {
+        "curator": CURATOR.fingerprint,
+        **{name: identity.fingerprint for name, identity in IDENTITIES.items()},
+    }
+
+
+def test_any_change_of_any_place_of_the_manifest_is_found(release: Path) -> None:
+    manifest = read_manifest(release)
+    found = list(places(manifest))
+    assert len(found) > 150
+    assert {("queries", "moments", "kind"), ("queries", "rows", "model", "noise")} <= set(found)
+    for path in found:
+        for drop in (False, True):
+            changed = change(manifest, path, drop=drop)
+            assert changed != manifest
+            (release / MANIFEST_FILE).write_text(json.dumps(changed))
+            assert failure(release), path
+
+
+CURATORS_OWN_WORD = {"versions"}
+NETWORK_STUDY: Study = make_study(
+    seed=11,
+    method={"name": "dp-subn"},
+    roster=[{**entry.model_dump(), "rows": 10_000 * entry.rows} for entry in STUDY.roster],
+)
+
+
+def test_the_network_study_asks_queries_of_three_kinds() -> None:
+    kinds = {step.kind for step in plan_study(NETWORK_STUDY).steps}
+    assert kinds == {QueryKind.SUM_MARGINALS, QueryKind.LOCAL_MARGINALS, QueryKind.CHOOSE_PARENTS}
+
+
+@pytest.mark.parametrize("study", [STUDY, NETWORK_STUDY], ids=["moments", "network"])
+def test_a_curator_that_seals_its_changes_is_found_out(tmp_path: Path, study: Study) -> None:
+    """Everything but the versions follows from the study, the files or the parties' signatures."""
+    folder = tmp_path / "release"
+    content = write_release(folder, study)
+    assert verify_release(folder, None)
+    assert {path[1] for path in places(content) if path[0] == "queries" and len(path) > 1} == set(queries_of(study))
+    unnoticed = []
+    for path in places(content):
+        for drop in (False, True):
+            changed = change(content, path, drop=drop)
+            (folder / MANIFEST_FILE).write_bytes(seal_manifest(changed, CURATOR))
+            if not is_refused(folder):
+                unnoticed.append(path)
+    assert {path[0] for path in unnoticed} == CURATORS_OWN_WORD
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_any_change_of_any_file_is_found(release: Path, name: str) -> None:
+    path = release / name
+    content = path.read_bytes()
+    for other in (content + b" ", content[:-1], b"", bytes([content[0] ^ 1]) + content[1:]):
+        path.write_bytes(other)
+        assert failure(release) == f"the file {name} is not the one that was released."
+    path.unlink()
+    assert failure(release) == f"the file {name} is missing from the release."
+    path.mkdir()
+    assert failure(release) == f"the file {name} is not the one that was released."
+
+
+def test_swapped_files_are_found(release: Path) -> None:
+    (release / "synthetic.csv").rename(release / "x")
+    (release / "model.json").rename(release / "synthetic.csv")
+    (release / "x").rename(release / "model.json")
+    assert "is not the one that was released" in failure(release)
+
+
+def test_files_that_do_not_belong_are_found(release: Path) -> None:
+    (release / "report.html").write_text("<html>")
+    assert failure(release) == "the file report.html is not part of the release."
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[]", b"null", b"{}", b'{"format": "synod/manifest/v2"}', b'{"format": 5}', b"\xff", b"[" * 10**5],
+)
+def test_what_is_no_manifest_is_refused(release: Path, content: bytes) -> None:
+    (release / MANIFEST_FILE).write_bytes(content)
+    assert failure(release) == "manifest.json is not a manifest of this version."
+
+
+def test_numbers_without_a_canonical_form_are_refused(release: Path) -> None:
+    manifest = read_manifest(release)
+    for number in (0.5, 2**60):
+        (release / MANIFEST_FILE).write_text(json.dumps({**manifest, "seed": number}))
+        assert failure(release) == "manifest.json is not a manifest of this version."
+
+
+def test_a_folder_without_a_manifest_is_no_release(tmp_path: Path) -> None:
+    assert "there is no manifest.json in" in failure(tmp_path)
+    assert "there is no manifest.json in" in failure(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("key", ["curator", "signature"])
+@pytest.mark.parametrize("value", [None, 5, "", "a", "AB" * 32, "zz" * 32, "ab" * 31, ["ab"]])
+def test_malformed_seals_are_refused(release: Path, key: str, value: Any) -> None:
+    (release / MANIFEST_FILE).write_text(json.dumps({**read_manifest(release), key: value}))
+    assert failure(release)
+
+
+def test_another_curators_seal_holds_only_for_who_does_not_ask_who_signed(tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    content = write_release(folder)
+    impostor = Identity.generate()
+    (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, impostor))
+    assert verify_release(folder, None).signers["curator"] == impostor.fingerprint
+    trusted = {CURATOR.fingerprint, *(identity.fingerprint for identity in IDENTITIES.values())}
+    assert failure(folder, trusted) == "curator signed with a key that is not among the trusted fingerprints."
+
+
+def test_every_signer_must_be_trusted(release: Path) -> None:
+    everyone = {"curator": CURATOR, **IDENTITIES}
+    trusted = {identity.fingerprint for identity in everyone.values()}
+    assert verify_release(release, trusted)
+    assert verify_release(release, {*trusted, Identity.generate().fingerprint})
+    assert verify_release(release, {f"{name} {identity.fingerprint}" for name, identity in everyone.items()})
+    swapped = {f"curator {identity.fingerprint}" for identity in everyone.values()}
+    assert failure(release, swapped)
+    for name, identity in everyone.items():
+        sentence = failure(release, trusted - {identity.fingerprint})
+        assert sentence == f"{name} signed with a key that is not among the trusted fingerprints."
+    assert failure(release, set())
+
+
+def test_an_account_of_another_transcript_is_refused(tmp_path: Path) -> None:
+    """The curator runs the study twice, with two keys, and publishes one run with the other's signatures."""
+    folder = tmp_path / "release"
+    content = write_release(folder)
+    other = Transcript(STUDY.digest(), 2**2047 + 7, 3**900, tuple(enrol(i, STUDY) for i in range(3)))
+    content["transcript"], content["transcript_hash"] = other.to_json(), other.digest(STUDY).hex()
+    (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
+    assert failure(folder) == "the signature of north on what it spent is not valid."
+
+
+def test_a_study_of_other_terms_under_the_same_signatures_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    content = write_release(folder)
+    cheaper = STUDY.model_copy(update={"epsilon": STUDY.epsilon / 2})
+    transcript = replace(
+        Transcript(b"", 2**2047 + 5, 3**900, tuple(enrol(i, STUDY) for i in range(3))), study_hash=cheaper.digest()
+    )
+    content |= {
+        "study": cheaper.to_json(),
+        "study_hash": cheaper.digest().hex(),
+        "plan": plan_study(cheaper).to_json(),
+        "noise": noise_law(cheaper, queries_of(cheaper)),
+        "transcript": transcript.to_json(),
+        "transcript_hash": transcript.digest(cheaper).hex(),
+    }
+    (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
+    assert failure(folder) == "the signature of north on enrol is not valid."
+
+
+@pytest.mark.parametrize("cost", ["1/0", "-4/5", "1e99999999", "0.8", "8/10", "", "x", 1, None, ["4/5"]])
+def test_hostile_costs_are_refused(tmp_path: Path, cost: Any) -> None:
+    folder = tmp_path / "release"
+    content = write_release(folder)
+    content["parties"]["south"]["steps"][0]["cost"] = cost
+    (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
+    assert failure(folder) == "what south answered and spent is not what the plan and the queries say."
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("files",), ("files", "model.json"), ("parties",), ("parties", "south"), ("parties", "south", "steps"),
+        ("parties", "south", "steps", 0), ("parties", "south", "signature"), ("plan",), ("noise",), ("study",),
+        ("study", "roster"), ("study", "schema", 0), ("transcript",), ("transcript", "enrolments"),
+        ("transcript", "enrolments", 1), ("study_hash",), ("transcript_hash",), ("queries",), ("queries", "moments"),
+        ("queries", "rows"), ("queries", "rows", "model"), ("queries", "rows", "rows"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("value", [None, 5, "x", [], {}, [[]], {"x": {}}])
+def test_hostile_types_are_refused(tmp_path: Path, path: Path_, value: Any) -> None:
+    folder = tmp_path / "release"
+    content = write_release(folder)
+    holder: Any = content
+    for key in path[:-1]:
+        holder = holder[key]
+    holder[path[-1]] = value
+    (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
+    assert failure(folder)
+
+
+def test_a_party_beside_the_roster_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    content = write_release(folder)
+    content["parties"]["ghost"] = content["parties"]["north"]
+    (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
+    assert failure(folder) == "the manifest's parties are not those of the roster."
+
+
+def test_the_noise_law_is_in_exact_numbers_and_says_whom_it_protects_against() -> None:
+    (law,) = noise_law(STUDY, queries_of(STUDY))
+    terms = sum_terms(SumMoments(), plan_study(STUDY).step("moments"), STUDY)
+    assert isinstance(law, dict)
+    assert law["label"] == "moments"
+    assert law["r"] == "1/2"
+    assert law["scale"] == str(terms.scale)
+    assert law["sensitivity"] == str(moment_design(STUDY).sensitivity)
+    assert law["protects_against"] == "anyone, and the curator together with up to 1 of 3 parties"
+    open_study = STUDY.model_copy(update={"collusion": 0})
+    (bare,) = noise_law(open_study, queries_of(open_study))
+    assert isinstance(bare, dict)
+    assert "but not a party, which can subtract its own share" in str(bare["protects_against"])
+
+
+def test_laws_of_local_answers_are_in_exact_numbers() -> None:
+    laws: dict[str, Any] = {law["label"]: law for law in noise_law(NETWORK_STUDY, queries_of(NETWORK_STUDY))}  # type: ignore[index,call-overload,misc]
+    plan = plan_study(NETWORK_STUDY)
+    assert list(laws) == [step.label for step in plan.steps]
+    update, start = plan.step("update-south").cost.epsilon, plan.step("initialize-north").cost.epsilon
+    assert laws["update-south"] == {
+        "label": "update-south",
+        "law": "discrete Laplace, the party's own",
+        "scale": str(2 * 2 / update),
+        "protects_against": "anyone",
+    }
+    assert laws["initialize-north"]["epsilon_each"] == str(start / 1)
+    assert laws["parameters"]["sensitivity"] == "4"
+    assert laws["parameters"]["scale"] == str(4 / plan.step("parameters").cost.epsilon)
+
+
+def test_queries_that_the_parties_did_not_answer_are_refused(tmp_path: Path) -> None:
+    """Sound ones of the planned kinds, with a noise law to match: only the parties' signatures tell."""
+    others: dict[str, Query] = {
+        "correlations": SumMarginals(((0, 1), (2, 4))),
+        "initialize-north": ChooseParents((0,), ((1, (0,)), (2, (0, 1))), 1, 8, "R"),
+        "update-west": LocalMarginals(((0, 1), (2, 4))),
+    }
+    for label, query in others.items():
+        folder = tmp_path / label
+        content = write_release(folder, NETWORK_STUDY)
+        queries = {**queries_of(NETWORK_STUDY), label: query}
+        content["queries"][label] = query.to_json()
+        content["noise"] = noise_law(NETWORK_STUDY, queries)
+        (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
+        assert failure(folder).endswith("answered and spent is not what the plan and the queries say.")
+
+
+def test_a_copy_verifies_like_the_original(release: Path, tmp_path: Path) -> None:
+    shutil.copytree(release, tmp_path / "copy")
+    assert verify_release(tmp_path / "copy", None) == verify_release(release, None)

@@ -1,0 +1,60 @@
+"""The plan of a study: order, answerers, and costs that stay within epsilon."""
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synod.common.privacy.cost import FREE, Cost
+from synod.common.protocol import plan
+from synod.common.protocol.plan import Plan, QueryKind, Step, plan_study
+from tests.support.studies import PARTIES, make_study, pinned
+
+
+@given(
+    st.decimals("0.00001", 1000, places=7),
+    st.integers(1, 9),
+    st.sampled_from([256, 512, 1024]),
+    st.sampled_from(["copula", "linear"]),
+)
+def test_costs_add_up_to_at_most_epsilon_for_each_party(epsilon: Any, parties: int, levels: int, link: str) -> None:
+    study = make_study(
+        epsilon=epsilon,
+        collusion=parties - 1,
+        method={"name": "hpdp-dp", "levels": levels, "link": link},
+        roster=[{"name": f"p{i}", "key": pinned(i), "rows": i + 1} for i in range(parties)],
+    )
+    plan = plan_study(study)
+    for index in range(parties):
+        spent = sum((s.cost.epsilon for s in plan.steps if f"p{index}" in s.answerers), Fraction(0))
+        assert spent == plan.cost_of(f"p{index}").epsilon
+        assert 0 < spent <= Fraction(epsilon)
+    assert len({step.label for step in plan.steps}) == len(plan.steps)
+
+
+def test_steps_of_hpdp_dp() -> None:
+    moments, rows = plan_study(make_study()).steps
+    assert moments == Step("moments", QueryKind.SUM_MOMENTS, PARTIES, Cost(Fraction(4, 5)))
+    assert rows == Step("rows", QueryKind.SYNTHESIZE, PARTIES, FREE)
+    assert plan_study(make_study()).to_json() == [
+        {"label": "moments", "kind": "sum-moments", "answerers": [*PARTIES], "cost": "4/5"},
+        {"label": "rows", "kind": "synthesize", "answerers": [*PARTIES], "cost": "0"},
+    ]
+
+
+def test_a_party_has_its_own_steps_only() -> None:
+    one = Step("one", QueryKind.SUM_MOMENTS, ("a", "b"), Cost(Fraction(1)))
+    two = replace(one, label="two", answerers=("b",), cost=Cost(Fraction(2)))
+    plan = Plan((one, two))
+    assert (plan.steps_of("a"), plan.steps_of("b"), plan.steps_of("c")) == ((one,), (one, two), ())
+    assert [plan.cost_of(name).epsilon for name in "abc"] == [1, 3, 0]
+    assert plan.step("two") is two
+
+
+def test_a_plan_beyond_epsilon_is_never_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "FREE", Cost(Fraction(1, 10**9)))
+    with pytest.raises(AssertionError):
+        plan_study(make_study(name="never-planned-before"))

@@ -1,0 +1,170 @@
+"""The transcript: every field is in T, and every tampering is found."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from synod.common.crypto.canonical import canonical_hash
+from synod.common.crypto.identity import Identity
+from synod.common.protocol.transcript import (
+    PROTOCOL,
+    Enrolment,
+    Transcript,
+    check_enrolment,
+    check_transcript,
+    parse_transcript,
+)
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.study.study import Study
+from tests.support.studies import PARTIES, make_study
+
+IDENTITIES = [Identity.generate() for _ in PARTIES]
+ROSTER = [
+    {"name": name, "key": identity.fingerprint, "rows": 2**i}
+    for i, (name, identity) in enumerate(zip(PARTIES, IDENTITIES, strict=True))
+]
+STUDY: Study = make_study(roster=ROSTER)
+STUDY_HASH = STUDY.digest()
+MODULUS, GENERATOR = 2**2047 + 9, 3**1200
+
+
+def enrol(index: int, *, study_hash: bytes = STUDY_HASH, identity: Identity | None = None) -> Enrolment:
+    signer = identity or IDENTITIES[index]
+    exchange = X25519PrivateKey.from_private_bytes(bytes([index + 1]) * 32).public_key().public_bytes_raw()
+    return Enrolment(PARTIES[index], signer.public_key, exchange, bytes([index]) * 32).signed_by(signer, study_hash)
+
+
+TRANSCRIPT = Transcript(STUDY_HASH, MODULUS, GENERATOR, tuple(enrol(i) for i in range(3)))
+
+
+def resigned(index: int, **changes: Any) -> Enrolment:
+    altered = replace(TRANSCRIPT.enrolments[index], **changes)
+    return altered.signed_by(IDENTITIES[index], STUDY_HASH)
+
+
+def with_enrolment(index: int, enrolment: Enrolment) -> Transcript:
+    enrolments = list(TRANSCRIPT.enrolments)
+    enrolments[index] = enrolment
+    return replace(TRANSCRIPT, enrolments=tuple(enrolments))
+
+
+def failure(action: Callable[[], object]) -> str:
+    with pytest.raises(SynodError) as caught:
+        action()
+    assert caught.value.code is Code.CHECK_FAILED
+    return caught.value.sentence
+
+
+def test_a_sound_transcript_passes_and_travels() -> None:
+    check_transcript(TRANSCRIPT, STUDY, STUDY_HASH)
+    assert parse_transcript(TRANSCRIPT.to_json()) == TRANSCRIPT
+
+
+def test_t_is_the_hash_that_the_protocol_states() -> None:
+    entries = [
+        [e.name, e.identity.hex(), e.exchange.hex(), 2**i, e.nonce.hex()] for i, e in enumerate(TRANSCRIPT.enrolments)
+    ]
+    assert TRANSCRIPT.digest(STUDY) == canonical_hash(
+        ["synod/v1", STUDY_HASH.hex(), f"{MODULUS:x}", f"{GENERATOR:x}", entries]
+    )
+
+
+@pytest.mark.parametrize("index", range(3))
+@pytest.mark.parametrize("field", ["name", "identity", "exchange", "nonce"])
+def test_every_field_of_every_enrolment_changes_t(index: int, field: str) -> None:
+    change: dict[str, Any] = {field: "other" if field == "name" else bytes([200]) * 32}
+    altered = with_enrolment(index, replace(TRANSCRIPT.enrolments[index], **change))
+    assert altered.digest(STUDY) != TRANSCRIPT.digest(STUDY)
+
+
+def test_every_other_field_changes_t() -> None:
+    rows = [{**entry, "rows": int(entry["rows"]) + (entry["name"] == "west")} for entry in ROSTER]
+    digests = [
+        TRANSCRIPT.digest(STUDY),
+        replace(TRANSCRIPT, study_hash=bytes(32)).digest(STUDY),
+        replace(TRANSCRIPT, modulus=MODULUS + 2).digest(STUDY),
+        replace(TRANSCRIPT, generator=GENERATOR + 1).digest(STUDY),
+        replace(TRANSCRIPT, modulus=GENERATOR, generator=MODULUS).digest(STUDY),
+        replace(TRANSCRIPT, enrolments=TRANSCRIPT.enrolments[::-1]).digest(STUDY),
+        TRANSCRIPT.digest(make_study(roster=rows)),
+    ]
+    assert len(set(digests)) == len(digests)
+
+
+def test_t_covers_exactly_the_roster() -> None:
+    for enrolments in (TRANSCRIPT.enrolments[:2], (*TRANSCRIPT.enrolments, enrol(0))):
+        with pytest.raises(ValueError, match="zip"):
+            replace(TRANSCRIPT, enrolments=enrolments).digest(STUDY)
+
+
+def test_enrolments_that_are_not_sound_are_refused() -> None:
+    stranger = Identity.generate()
+    cases: list[tuple[Enrolment, str]] = [
+        (replace(enrol(0), name="east"), "east is not on the roster of care-survey"),
+        (enrol(0, identity=stranger), "the identity key of north is not the one on the roster"),
+        (replace(enrol(0), name="south"), "the identity key of south is not the one on the roster"),
+        (resigned(1, exchange=bytes(31)), "the enrolment of south has keys of the wrong size"),
+        (resigned(1, nonce=bytes(33)), "the enrolment of south has keys of the wrong size"),
+        (resigned(1, nonce=b""), "the enrolment of south has keys of the wrong size"),
+        (replace(enrol(2), exchange=enrol(0).exchange), "the signature of west on enrol is not valid"),
+        (replace(enrol(2), nonce=bytes([9]) * 32), "the signature of west on enrol is not valid"),
+        (replace(enrol(2), signature=enrol(1).signature), "the signature of west on enrol is not valid"),
+        (replace(enrol(2), signature=b""), "the signature of west on enrol is not valid"),
+        (enrol(2, study_hash=bytes(32)), "the signature of west on enrol is not valid"),
+    ]
+    for enrolment, sentence in cases:
+        assert sentence in failure(partial(check_enrolment, enrolment, STUDY, STUDY_HASH))
+        index = PARTIES.index(enrolment.name) if enrolment.name in PARTIES else 0
+        assert failure(partial(check_transcript, with_enrolment(index, enrolment), STUDY, STUDY_HASH))
+
+
+def test_transcripts_that_are_not_of_the_study_are_refused() -> None:
+    e = TRANSCRIPT.enrolments
+    cases: list[tuple[Transcript, str]] = [
+        (replace(TRANSCRIPT, study_hash=bytes(32)), "the transcript is of another study"),
+        (replace(TRANSCRIPT, enrolments=e[:2]), "not those of the approved roster"),
+        (replace(TRANSCRIPT, enrolments=()), "not those of the approved roster"),
+        (replace(TRANSCRIPT, enrolments=(*e, e[0])), "not those of the approved roster"),
+        (replace(TRANSCRIPT, enrolments=(e[1], e[0], e[2])), "not those of the approved roster"),
+        (replace(TRANSCRIPT, enrolments=(e[0], e[1], e[1])), "not those of the approved roster"),
+        (
+            with_enrolment(2, resigned(2, exchange=e[0].exchange)),
+            "two parties of the transcript have the same exchange",
+        ),
+    ]
+    for transcript, sentence in cases:
+        assert sentence in failure(partial(check_transcript, transcript, STUDY, STUDY_HASH))
+
+
+@pytest.mark.parametrize("field", ["protocol", "study", "modulus", "generator", "enrolments"])
+@pytest.mark.parametrize("value", [None, 5, "xyz", [1], {"a": 1}])
+def test_malformed_transcripts_are_refused(field: str, value: Any) -> None:
+    assert failure(lambda: parse_transcript({**TRANSCRIPT.to_json(), field: value}))
+
+
+@pytest.mark.parametrize("field", ["protocol", "study", "modulus", "generator", "enrolments"])
+def test_transcripts_without_a_field_are_refused(field: str) -> None:
+    whole = TRANSCRIPT.to_json()
+    assert "malformed" in failure(lambda: parse_transcript({k: v for k, v in whole.items() if k != field}))
+
+
+@pytest.mark.parametrize("field", ["name", "identity", "exchange", "nonce", "signature"])
+def test_enrolments_without_a_field_are_refused(field: str) -> None:
+    whole: Any = TRANSCRIPT.to_json()
+    del whole["enrolments"][1][field]
+    assert "malformed" in failure(lambda: parse_transcript(whole))
+
+
+@pytest.mark.parametrize("data", [None, [], 5, "transcript"])
+def test_what_is_no_transcript_is_refused(data: object) -> None:
+    assert "malformed" in failure(lambda: parse_transcript(data))
+
+
+def test_another_protocol_version_says_so() -> None:
+    assert PROTOCOL == "synod/v1"
+    sentence = failure(lambda: parse_transcript({**TRANSCRIPT.to_json(), "protocol": "synod/v2"}))
+    assert "another protocol version" in sentence

@@ -1,0 +1,147 @@
+"""Configuration files: paths relative to the file, defaults of the policy, and every rule broken once."""
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.runtime.settings import CuratorSettings, OperatorSettings, PartySettings, load_settings
+from tests.support.studies import pinned
+
+TLS = {"ca": "certs/ca.pem", "certificate": "certs/north.pem", "key": "certs/north.key"}
+PARTY: dict[str, Any] = {
+    "name": "north",
+    "address": "curator.example:7443",
+    "tls": TLS,
+    "state": "state",
+    "curator": pinned(7),
+    "dataset": "patients",
+    "source": "/srv/patients.csv",
+    "max_epsilon_total": 2,
+}
+CURATOR: dict[str, Any] = {"listen": "127.0.0.1:7443", "tls": TLS, "state": "state"}
+OPERATOR: dict[str, Any] = {"address": "[::1]:7443", "tls": TLS}
+KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "party": (PartySettings, PARTY),
+    "curator": (CuratorSettings, CURATOR),
+    "operator": (OperatorSettings, OPERATOR),
+}
+
+
+def load(folder: Path, kind: str, **changes: Any) -> Any:
+    settings, document = KINDS[kind]
+    path = folder / f"{kind}.yaml"
+    merged = {key: value for key, value in (document | changes).items() if value is not ...}
+    path.write_text(yaml.safe_dump(merged))
+    return load_settings(settings, path)
+
+
+def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+    settings = load(tmp_path, "party")
+    assert settings.state == tmp_path / "state"
+    assert settings.source == Path("/srv/patients.csv")
+    assert settings.tls.ca == tmp_path / "certs" / "ca.pem"
+    assert settings.tls.key == tmp_path / "certs" / "north.key"
+    assert load(tmp_path, "curator").state == tmp_path / "state"
+    assert load(tmp_path, "operator").tls.certificate == tmp_path / "certs" / "north.pem"
+
+
+def test_the_policy_is_careful_by_default(tmp_path: Path) -> None:
+    settings = load(tmp_path, "party")
+    assert isinstance(settings, PartySettings)
+    assert (settings.min_collusion, settings.min_parties, settings.min_key_bits) == (1, 2, 3072)
+    assert (settings.approve, settings.allow_local_queries) == ("ask", False)
+    assert (settings.unit, settings.columns, settings.methods, settings.proxy) == (None, None, None, None)
+    assert settings.max_epsilon_per_study is None
+    assert load(tmp_path, "curator").operators == ("operator",)
+
+
+def test_the_whole_policy_is_read(tmp_path: Path) -> None:
+    settings = load(
+        tmp_path,
+        "party",
+        unit="id",
+        columns=["age", "sex"],
+        methods=["hpdp-dp"],
+        max_epsilon_per_study="0.30",
+        min_collusion=0,
+        min_key_bits=2048,
+        approve="auto",
+        proxy="http://proxy.example:3128",
+        max_cells=5,
+        workers=4,
+    )
+    assert (settings.columns, settings.methods, settings.unit) == (("age", "sex"), ("hpdp-dp",), "id")
+    assert settings.max_epsilon_per_study == Decimal("0.3")
+    assert (settings.min_collusion, settings.max_cells, settings.workers) == (0, 5, 4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "key", "rule"),
+    [
+        ("party", {"max_epsilon": 3}, "max_epsilon", "not known"),
+        ("curator", {"port": 3}, "port", "not known"),
+        ("operator", {"listen": "a:1"}, "listen", "not known"),
+        ("party", {"tls": TLS | {"password": "x"}}, "tls.password", "not known"),
+        *(("party", {key: ...}, key, "required") for key in PARTY),
+        *(("curator", {key: ...}, key, "required") for key in CURATOR),
+        *(("operator", {key: ...}, key, "required") for key in OPERATOR),
+        ("party", {"tls": {"ca": "a", "key": "b"}}, "tls.certificate", "required"),
+        ("party", {"tls": "certs"}, "tls", "dictionary"),
+        ("party", {"tls": TLS | {"ca": 5}}, "tls.ca", "Path"),
+        ("party", {"name": "North"}, "name", "small letters"),
+        ("party", {"dataset": "../x"}, "dataset", "small letters"),
+        ("party", {"address": "curator.example"}, "address", "HOST:PORT"),
+        ("party", {"address": "https://curator:1"}, "address", "HOST:PORT"),
+        ("party", {"address": "curator:"}, "address", "HOST:PORT"),
+        ("party", {"address": "curator:123456"}, "address", "HOST:PORT"),
+        ("party", {"address": "curator:65536"}, "address", "HOST:PORT"),
+        ("party", {"address": 7443}, "address", "valid string"),
+        ("operator", {"address": "::1:7443"}, "address", "HOST:PORT"),
+        ("party", {"curator": "sha256:ab"}, "curator", "match pattern"),
+        ("party", {"max_epsilon_total": -1}, "max_epsilon_total", "greater than or equal to 0"),
+        ("party", {"max_epsilon_total": "lots"}, "max_epsilon_total", "decimal number"),
+        ("party", {"max_epsilon_total": True}, "max_epsilon_total", "decimal number"),
+        ("party", {"max_epsilon_total": None}, "max_epsilon_total", "decimal number"),
+        ("party", {"max_epsilon_per_study": -0.5}, "max_epsilon_per_study", "greater than or equal to 0"),
+        ("party", {"min_collusion": -1}, "min_collusion", "greater than or equal to 0"),
+        ("party", {"min_parties": 0}, "min_parties", "greater than or equal to 1"),
+        ("party", {"min_key_bits": 1024}, "min_key_bits", "greater than or equal to 2048"),
+        ("party", {"min_key_bits": "3072"}, "min_key_bits", "valid integer"),
+        ("party", {"max_cells": 0}, "max_cells", "greater than or equal to 1"),
+        ("party", {"methods": "hpdp-dp"}, "methods", "valid tuple"),
+        ("party", {"columns": [1, 2]}, "columns.0", "valid string"),
+        ("party", {"columns": {"age": 1}}, "columns", "valid tuple"),
+        ("party", {"approve": "yes"}, "approve", "'ask' or 'auto'"),
+        ("party", {"allow_local_queries": "no"}, "allow_local_queries", "boolean"),
+        ("party", {"unit": 5}, "unit", "valid string"),
+        ("party", {"source": ["a.csv"]}, "source", "Path"),
+        ("party", {"workers": 0}, "workers", "greater than or equal to 1"),
+        ("curator", {"workers": 257}, "workers", "less than or equal to 256"),
+        ("curator", {"operators": "root"}, "operators", "valid tuple"),
+    ],
+)  # fmt: skip
+def test_a_broken_rule_is_named_with_its_key(
+    tmp_path: Path, kind: str, changes: dict[str, Any], key: str, rule: str
+) -> None:
+    with pytest.raises(SynodError) as caught:
+        load(tmp_path, kind, **changes)
+    assert caught.value.code is Code.INVALID
+    assert f"{kind}.yaml: " in caught.value.sentence
+    assert f" {key}" in caught.value.sentence
+    assert rule in caught.value.sentence
+    assert "\n" not in str(caught.value)
+
+
+def test_what_is_not_a_mapping_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "party.yaml"
+    path.write_text("- name: north\n")
+    with pytest.raises(SynodError, match=r"party\.yaml is not a configuration"):
+        load_settings(PartySettings, path)
+
+
+def test_a_cap_of_nothing_is_a_cap(tmp_path: Path) -> None:
+    assert load(tmp_path, "party", max_epsilon_total=0).max_epsilon_total == 0

@@ -1,0 +1,286 @@
+"""The study: its resolved form, its hash, and every rule broken once."""
+
+import json
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synod.common.crypto.canonical import canonical_bytes
+from synod.common.methods.base import LATER_METHODS, METHODS
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.study.study import LARGEST_ROSTER, LARGEST_SCHEMA, load_study, parse_study
+from tests.support.studies import categorical, integer, make_study, pinned, real, study_document
+
+
+def complaint(**changes: Any) -> str:
+    with pytest.raises(SynodError) as caught:
+        parse_study(study_document(**changes), "the sample")
+    assert caught.value.code is Code.INVALID
+    assert caught.value.sentence.startswith("the sample: ")
+    assert "\n" not in str(caught.value)
+    return caught.value.sentence
+
+
+def entry(index: int, **changes: Any) -> dict[str, Any]:
+    return {"name": f"party-{index}", "key": pinned(index), "rows": 5} | changes
+
+
+REMOVED: Any = None
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "rule"),
+    [
+        ({"nmae": "x"}, "nmae", "not known"),
+        ({"attributes": [categorical("a", 2)]}, "attributes", "not known"),
+        ({"name": REMOVED}, "name", "required"),
+        ({"name": 5}, "name", "valid string"),
+        ({"name": "Care Survey"}, "name", "small letters"),
+        ({"name": "-x"}, "name", "small letters"),
+        ({"name": "x\n"}, "name", "small letters"),
+        ({"name": "x" * 64}, "name", "1 to 63"),
+        ({"name": "../x"}, "name", "small letters"),
+        ({"format": "synod/study/v2"}, "format", "synod/study/v1"),
+        ({"method": REMOVED}, "method", "required"),
+        ({"method": "hpdp-dp"}, "method", "dictionary"),
+        ({"method": {}}, "method", "name must be one of hpdp-dp, dp-subn"),
+        ({"method": {"name": "magic"}}, "method", "name must be one of hpdp-dp, dp-subn"),
+        ({"method": {"name": ["hpdp-dp"]}}, "method", "name must be one of hpdp-dp, dp-subn"),
+        ({"method": {"name": "hpdp-dp", "theta": 6}}, "method.theta", "not known"),
+        ({"method": {"name": "hpdp-dp", "levels": 300}}, "method.levels", "256, 512 or 1024"),
+        ({"method": {"name": "hpdp-dp", "levels": "256"}}, "method.levels", "256, 512 or 1024"),
+        ({"method": {"name": "hpdp-dp", "link": "log"}}, "method.link", "'copula' or 'linear'"),
+        ({"method": {"name": "hpdp-dp", "contribution": 0}}, "method", "contribution must be above 0"),
+        ({"method": {"name": "hpdp-dp", "contribution": "1.01"}}, "method", "above 0 and at most 1"),
+        ({"method": {"name": "dp-subn", "levels": 256}}, "method.levels", "not known"),
+        ({"method": {"name": "dp-subn", "split": "worst"}}, "method.split", "'best' or 'paper'"),
+        ({"method": {"name": "dp-subn", "split": ["0.5", "0.5"]}}, "method", "split must be 4 positive shares"),
+        ({"method": {"name": "dp-subn", "split": ["0.3", "0.3", "0.3", "0.2"]}}, "method", "add up to at most 1"),
+        ({"method": {"name": "dp-subn", "split": ["0.5", "0", "0.3", "0.2"]}}, "method", "4 positive shares"),
+        ({"method": {"name": "dp-subn", "theta": 0}}, "method", "theta must be above 0"),
+        ({"method": {"name": "dp-subn", "theta_frontier": "-1"}}, "method", "theta must be above 0"),
+        ({"method": {"name": "dp-subn", "update": "never"}}, "method.update", "'sequential' or 'joint'"),
+        ({"method": {"name": "dp-ccbn", "split": ["0.5", "0.51"]}}, "method", "split must be 2 positive shares"),
+        ({"method": {"name": "independent", "beta": 1}}, "method", "beta must be above 0 and below 1"),
+        ({"method": {"name": "independent", "score": "G"}}, "method.score", "'auto', 'F', 'R' or 'I'"),
+        ({"method": {"name": "independent", "encoding": "hex"}}, "method.encoding", "'binary', 'gray' or 'vanilla'"),
+        ({"epsilon": REMOVED}, "epsilon", "required"),
+        ({"epsilon": 0}, "", "epsilon must be above 0"),
+        ({"epsilon": -1}, "", "epsilon must be above 0"),
+        ({"epsilon": "1000.0001"}, "", "epsilon must be above 0 and at most 1000"),
+        ({"epsilon": "much"}, "epsilon", "decimal number"),
+        ({"epsilon": True}, "epsilon", "decimal number"),
+        ({"epsilon": 0.8}, "epsilon", "decimal number"),
+        ({"epsilon": [1]}, "epsilon", "decimal number"),
+        ({"epsilon": "nan"}, "epsilon", "decimal number"),
+        ({"epsilon": "1e-40"}, "epsilon", "decimal number of reasonable size"),
+        ({"collusion": -1}, "collusion", "greater than or equal to 0"),
+        ({"collusion": "1"}, "collusion", "valid integer"),
+        ({"collusion": True}, "collusion", "valid integer"),
+        ({"collusion": 3}, "", "collusion must be below the number of parties, which is 3"),
+        ({"collusion": 4}, "", "collusion must be below the number of parties, which is 3"),
+        ({"rows": 0}, "rows", "greater than or equal to 1"),
+        ({"rows": 10**9 + 1}, "rows", "less than or equal"),
+        ({"rows": Decimal("10.0")}, "rows", "valid integer"),
+        ({"key_bits": 1024}, "key_bits", "greater than or equal to 2048"),
+        ({"key_bits": 8200}, "key_bits", "less than or equal to 8192"),
+        ({"key_bits": 2050}, "key_bits", "multiple of 8"),
+        ({"key_bits": "2048"}, "key_bits", "valid integer"),
+        ({"seed": -1}, "seed", "greater than or equal to 0"),
+        ({"seed": 2**53}, "seed", "less than"),
+        ({"seed": "x"}, "seed", "valid integer"),
+        ({"roster": {"name": "north"}}, "roster", "valid tuple"),
+        ({"roster": ["north"]}, "roster.0", "dictionary"),
+        ({"roster": [entry(0), {"name": "b", "key": pinned(1)}]}, "roster.1.rows", "required"),
+        ({"roster": [entry(0), entry(1, rows=0)]}, "roster.1.rows", "greater than or equal to 1"),
+        ({"roster": [entry(0), entry(1, rows=True)]}, "roster.1.rows", "valid integer"),
+        ({"roster": [entry(0), entry(1, rows=10**9 + 1)]}, "roster.1.rows", "less than or equal"),
+        ({"roster": [entry(0, key="sha256:12"), entry(1)]}, "roster.0.key", "match pattern"),
+        ({"roster": [entry(0, key=pinned(1).upper()), entry(1)]}, "roster.0.key", "match pattern"),
+        ({"roster": [entry(0, key=pinned(5) + "\n"), entry(1)]}, "roster.0.key", "match pattern"),
+        ({"roster": [entry(0, name="North"), entry(1)]}, "roster.0.name", "small letters"),
+        ({"roster": [entry(0), entry(1, admin=True)]}, "roster.1.admin", "not known"),
+        ({"roster": [entry(0), entry(1), entry(2, name="party-0")]}, "", "the party party-0 stands twice"),
+        ({"roster": [entry(0), entry(1), entry(2, key=pinned(1))]}, "", f"the key {pinned(1)} stands twice"),
+        ({"roster": [entry(i) for i in range(LARGEST_ROSTER + 1)]}, "roster", "at most 500 items"),
+        ({"schema": REMOVED}, "schema", "required"),
+        ({"schema": []}, "schema", "at least 1 item"),
+        ({"schema": {"age": "integer"}}, "schema", "valid tuple"),
+        ({"schema": [categorical(f"a{i}", 2) for i in range(LARGEST_SCHEMA + 1)]}, "schema", "at most 1000 items"),
+        ({"schema": [categorical("a", 2), integer("a", 0, 1)]}, "", "the attribute a stands twice"),
+    ],
+)  # fmt: skip
+def test_a_broken_rule_is_named_with_its_key(changes: dict[str, Any], key: str, rule: str) -> None:
+    found = complaint(**changes)
+    assert f" {key}" in found
+    assert rule in found
+
+
+def test_further_broken_rules_are_counted() -> None:
+    assert "(2 more after it.)" in complaint(name="X", key_bits=7, seed=-1)
+
+
+@pytest.mark.parametrize("data", [None, [], "name: x", 5, [{"name": "x"}]])
+def test_what_is_not_a_mapping_is_refused(data: Any) -> None:
+    with pytest.raises(SynodError, match="the sample is not a study: it must be a mapping"):
+        parse_study(data, "the sample")
+
+
+def test_a_key_that_is_not_text_is_refused() -> None:
+    with pytest.raises(SynodError, match=r"the sample: .*string"):
+        parse_study({**study_document(), 5: 6}, "the sample")
+
+
+def test_the_known_methods_are_those_that_a_study_may_name() -> None:
+    for name in METHODS:
+        assert make_study(method={"name": name}).method.name == name
+    assert not set(METHODS) & set(LATER_METHODS)
+
+
+@pytest.mark.parametrize("name", LATER_METHODS)
+def test_methods_of_later_versions_say_so(name: str) -> None:
+    assert f"method: the method {name} is not in this version" in complaint(method={"name": name})
+
+
+def test_resolving_writes_every_default_out() -> None:
+    document = study_document(schema=[categorical("a", 2)])
+    del document["key_bits"]
+    assert parse_study(document, "x").resolve().to_json() == {
+        "format": "synod/study/v1",
+        "name": "care-survey",
+        "method": {"name": "hpdp-dp", "contribution": "0.9", "levels": 256, "link": "copula"},
+        "epsilon": "0.8",
+        "collusion": 1,
+        "rows": 7,
+        "key_bits": 3072,
+        "seed": None,
+        "roster": document["roster"],
+        "schema": [
+            {
+                "name": "a",
+                "type": "categorical",
+                "nullable": False,
+                "categories": ["c0", "c1"],
+                "taxonomy": None,
+                "out_of_domain": "refuse",
+            }
+        ],
+    }
+
+
+ATTRIBUTES = st.one_of(
+    st.builds(categorical, st.just("x"), st.integers(2, 6), nullable=st.booleans()),
+    st.builds(integer, st.just("x"), st.integers(-50, 0), st.integers(1, 50), nullable=st.booleans()),
+    st.builds(
+        real,
+        st.just("x"),
+        st.decimals(-5, 0, places=3).map(str),
+        st.decimals("0.01", 5, places=4).map(str),
+        nullable=st.booleans(),
+    ),
+    st.just({"name": "x", "type": "categorical", "taxonomy": [["\u20ac", "\U0001f600"], "z"]}),
+)
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> dict[str, Any]:
+    schema = [
+        {**attribute, "name": f"a{i}"} for i, attribute in enumerate(draw(st.lists(ATTRIBUTES, min_size=1, max_size=5)))
+    ]
+    parties = draw(st.integers(1, 5))
+    return study_document(
+        epsilon=draw(st.decimals("0.001", 1000, places=5).map(str) | st.integers(1, 9) | st.decimals(1, 9, places=3)),
+        collusion=draw(st.integers(0, parties - 1)),
+        rows=draw(st.none() | st.integers(1, 10**9)),
+        seed=draw(st.none() | st.integers(0, 2**53 - 1)),
+        method={"name": "hpdp-dp", "contribution": draw(st.sampled_from(["0.50", "1", Decimal("0.9")]))},
+        roster=[entry(i, rows=draw(st.integers(1, 10**6))) for i in range(parties)],
+        schema=schema,
+    )
+
+
+@given(documents())
+def test_resolving_is_a_fixed_point_also_through_json(document: dict[str, Any]) -> None:
+    study = parse_study(document, "x").resolve()
+    travelled = parse_study(json.loads(canonical_bytes(study.to_json())), "x").resolve()
+    assert study.resolve() == study
+    assert travelled == study
+    assert travelled.digest() == study.digest()
+    assert canonical_bytes(travelled.to_json()) == canonical_bytes(study.to_json())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": "care-surveys"},
+        {"epsilon": "0.80001"},
+        {"collusion": 2},
+        {"rows": 8},
+        {"key_bits": 2056},
+        {"seed": 0},
+        {"method": {"name": "hpdp-dp", "levels": 512}},
+        {"method": {"name": "hpdp-dp", "link": "linear"}},
+        {"method": {"name": "hpdp-dp", "contribution": "0.91"}},
+        {"method": {"name": "dp-subn"}},
+        {"roster": [entry(0), entry(1)]},
+        {"roster": list(reversed(study_document()["roster"]))},
+        {"schema": list(reversed(study_document()["schema"]))},
+        {"schema": [*study_document()["schema"], categorical("more", 2)]},
+    ],
+)
+def test_the_hash_changes_with_every_key(changes: dict[str, Any]) -> None:
+    assert make_study(**changes).digest() != make_study().digest()
+
+
+@pytest.mark.parametrize("epsilon", ["0.8", "0.80", Decimal("0.8"), Decimal("0.8000"), "8e-1"])
+def test_the_hash_does_not_depend_on_how_a_decimal_is_written(epsilon: Any) -> None:
+    assert make_study(epsilon=epsilon).digest() == make_study().digest()
+
+
+def test_epsilon_is_exact() -> None:
+    assert make_study(epsilon=Decimal("0.1")).budget.epsilon == Fraction(1, 10)
+    digits = "0.1000000000000000055511151231257827"
+    assert make_study(epsilon=digits).to_json()["epsilon"] == digits
+
+
+def test_only_a_study_with_a_roster_is_resolved() -> None:
+    study = parse_study(study_document(roster=None, collusion=7), "x")
+    with pytest.raises(SynodError, match="care-survey has no roster"):
+        study.resolve()
+    with pytest.raises(AssertionError, match="only a resolved study"):
+        study.digest()
+    with pytest.raises(AssertionError, match="only a resolved study"):
+        parse_study(study_document(), "x").digest()
+
+
+def test_a_roster_with_more_rows_than_can_be_drawn_needs_rows() -> None:
+    roster = [entry(i, rows=6 * 10**8) for i in range(2)]
+    with pytest.raises(SynodError, match="more than 1000000000 rows"):
+        make_study(roster=roster)
+    assert make_study(roster=roster, rows=5).rows == 5
+
+
+def test_roster_facts() -> None:
+    study = make_study()
+    assert study.total_rows == 1 + 2 + 4
+    assert [study.index_of(name) for name in ("north", "south", "west")] == [0, 1, 2]
+
+
+def test_a_file_is_read_with_exact_decimals_and_its_path_in_errors(tmp_path: Path) -> None:
+    path = tmp_path / "study.yaml"
+    path.write_text(
+        "name: care\nmethod: {name: hpdp-dp}\nepsilon: 0.30\n"
+        "schema:\n  - {name: sex, type: categorical, categories: [F, M]}\n"
+    )
+    assert load_study(path).to_json()["epsilon"] == "0.3"
+    path.write_text(path.read_text().replace("[F, M]", "[yes, no]"))
+    with pytest.raises(SynodError, match=r"study\.yaml: schema\.0\.categorical\.categories \(sex\): True is not text"):
+        load_study(path)
+    path.write_text("[" * 3 + "]" * 3)
+    with pytest.raises(SynodError, match=r"study\.yaml is not a study"):
+        load_study(path)

@@ -1,0 +1,348 @@
+"""The network methods over in-process parties: awkward shapes, the schema back intact, and the plan to the letter."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.typing import NDArray
+
+from synod.common.crypto.canonical import Json, canonical_bytes
+from synod.common.models.gaussian import GaussianModel
+from synod.common.protocol.answers import Choice
+from synod.common.protocol.plan import QueryKind, plan_study
+from synod.common.protocol.queries import (
+    ChooseParents,
+    LocalMarginals,
+    Query,
+    SumMarginals,
+    check_answerable,
+    parse_query,
+    share_rows,
+)
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.study.encoding import Codes, codings_of
+from synod.common.study.features import features_of, sizes_of
+from synod.common.study.study import Study
+from synod.curator.methods import RECIPES
+from synod.curator.methods.base import Parties, Publication, Sets
+from synod.curator.release.files import decode_table
+from synod.deploy.simulate import InProcessParties, publish_in_process
+from tests.support.parties import draw_columns, make_study, seeded
+
+METHODS: dict[str, dict[str, Any]] = {
+    "sequential": {"name": "dp-subn"},
+    "joint": {"name": "dp-subn", "update": "joint"},
+    "dp-ccbn": {"name": "dp-ccbn"},
+    "independent": {"name": "independent"},
+}
+every_method = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())
+
+T = TypeVar("T")
+
+
+def text(name: str, size: int, **keys: Any) -> dict[str, Any]:
+    return {"name": name, "type": "categorical", "categories": [f"{name}{i}" for i in range(size)], **keys}
+
+
+MIXED: list[dict[str, Any]] = [
+    text("sex", 2),
+    {"name": "age", "type": "integer", "min": 17, "max": 90, "bins": 5, "nullable": True},
+    text("one", 1),
+    {"name": "income", "type": "real", "min": "-1.5", "max": "2.5", "bins": 4, "nullable": True},
+    {"name": "year", "type": "integer", "min": 2020, "max": 2020},
+    text("ward", 3, nullable=True),
+    {"name": "stays", "type": "integer", "min": 0, "max": 2},
+]
+
+
+def publish(study: Study, tables: Sequence[Sequence[Codes]], coins: int = 1, seed: int = 1) -> Publication:
+    return publish_in_process(study, tables, coins=seeded(coins), rng=np.random.default_rng(seed))
+
+
+def draw_tables(study: Study) -> list[tuple[Codes, ...]]:
+    return [draw_columns(study, entry.name) for entry in study.roster]
+
+
+def check_publication(study: Study, publication: Publication) -> pa.Table:
+    """Schema, types and domains are the study's, and the model is fit for canonical JSON."""
+    codings = codings_of(study)
+    assert [column.dtype for column in publication.columns] == [coding.dtype for coding in codings]
+    assert all(int(c.max()) < coding.size for c, coding in zip(publication.columns, codings, strict=True))
+    assert canonical_bytes(publication.model)
+    table = decode_table(study, publication.columns, rng=np.random.default_rng(2))
+    assert table.num_rows == study.rows
+    assert table.column_names == [attribute.name for attribute in study.attributes]
+    for attribute, column in zip(study.attributes, table.columns, strict=True):
+        assert attribute.nullable or column.null_count == 0
+        values = {value for value in column.to_pylist() if value is not None}
+        match attribute.type:
+            case "categorical":
+                assert column.type == pa.string()
+                assert values <= set(attribute.categories)
+            case "integer":
+                assert column.type == pa.int64()
+                assert all(attribute.min <= value <= attribute.max for value in values)
+            case "real":
+                assert column.type == pa.float64()
+                assert all(float(attribute.min) <= value <= float(attribute.max) for value in values)
+    return table
+
+
+@dataclass
+class Recorder:
+    """Parties in process that note each question, and hold it to what a real party would check."""
+
+    inner: InProcessParties
+    asked: list[tuple[str, QueryKind]] = field(default_factory=list)
+    remembered: list[str] = field(default_factory=list)
+
+    def _note(self, label: str, query: Query) -> None:
+        assert parse_query(query.to_json(), self.inner.study) == query
+        check_answerable(query, self.inner.study, 10_000_000)
+        self.asked.append((label, query.kind))
+
+    async def sum_moments(self, label: str) -> NDArray[np.int64]:
+        raise AssertionError(label)
+
+    async def synthesize(self, label: str, model: GaussianModel) -> list[Codes]:
+        raise AssertionError(label)
+
+    async def sum_marginals(self, label: str, sets: Sets) -> list[NDArray[np.int64]]:
+        self._note(label, SumMarginals(sets))
+        return await self.inner.sum_marginals(label, sets)
+
+    async def local_marginals(self, label: str, sets: Sets) -> list[NDArray[np.int64]]:
+        self._note(label, LocalMarginals(sets))
+        return await self.inner.local_marginals(label, sets)
+
+    async def choose_parents(self, label: str, query: ChooseParents) -> list[Choice]:
+        self._note(label, query)
+        return await self.inner.choose_parents(label, query)
+
+    async def compute(self, work: Callable[[], T]) -> T:
+        return await self.inner.compute(work)
+
+    async def remember(self, label: str, compute: Callable[[], Json]) -> Json:
+        self.remembered.append(label)
+        return await self.inner.remember(label, compute)
+
+
+def record(study: Study, tables: Sequence[Sequence[Codes]]) -> tuple[Publication, Recorder]:
+    rng = np.random.default_rng(1)
+    recorder = Recorder(InProcessParties(study, tables, seeded(1), rng))
+    parties: Parties = recorder
+
+    async def run() -> Publication:
+        return await RECIPES[study.method.name](study, parties, rng=rng)
+
+    return asyncio.run(run()), recorder
+
+
+def check_run(study: Study) -> Publication:
+    """A run over random tables: the planned steps, in order, each once; and a sound publication."""
+    tables = draw_tables(study)
+    publication, recorder = record(study, tables)
+    assert recorder.asked == [(step.label, step.kind) for step in plan_study(study).steps]
+    assert len(set(recorder.remembered)) == len(recorder.remembered)
+    check_publication(study, publication)
+    return publication
+
+
+# Shapes
+
+
+@every_method
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("epsilon", ["0.1", "10"])
+def test_few_features(method: Mapping[str, Any], d: int, epsilon: str) -> None:
+    check_run(make_study(schema=[text(f"x{i}", 2) for i in range(d)], method=method, epsilon=epsilon))
+
+
+@every_method
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_few_attributes_as_they_are(method: Mapping[str, Any], d: int) -> None:
+    schema = [text(f"x{i}", 3 + i) for i in range(d)]
+    check_run(make_study(schema=schema, method={**method, "encoding": "vanilla"}, epsilon="20"))
+
+
+@every_method
+def test_more_parties_than_attributes(method: Mapping[str, Any]) -> None:
+    names = tuple(f"p{i}" for i in range(6))
+    schema = [text(f"x{i}", 2) for i in range(3)]
+    study = make_study(names=names, rows=(60, 50, 40, 30, 20, 10), schema=schema, method=method, epsilon="10")
+    check_run(study)
+
+
+def test_parties_without_a_share_of_the_first_network_spend_less() -> None:
+    names = tuple(f"p{i}" for i in range(6))
+    schema = [text(f"x{i}", 2) for i in range(3)]
+    study = make_study(names=names, rows=(60,) * 6, schema=schema, method={"name": "dp-subn"}, epsilon="10")
+    labels = [step.label for step in plan_study(study).steps if step.kind is QueryKind.CHOOSE_PARENTS]
+    assert labels == ["initialize-p0", "initialize-p1"]
+    assert not study.budget.fits_within(plan_study(study).cost_of("p5"))
+    assert plan_study(study).cost_of("p0") == study.budget
+
+
+@every_method
+def test_a_party_with_one_row(method: Mapping[str, Any]) -> None:
+    schema = [text(f"x{i}", 2) for i in range(4)]
+    check_run(make_study(rows=(1, 80, 60), schema=schema, method=method, epsilon="10"))
+    check_run(make_study(rows=(1, 1, 1), schema=schema, method=method, epsilon="10"))
+
+
+@every_method
+def test_one_party_alone(method: Mapping[str, Any]) -> None:
+    schema = [text(f"x{i}", 2) for i in range(4)]
+    check_run(make_study(names=("north",), rows=(90,), schema=schema, method=method, epsilon="10", collusion=0))
+
+
+@every_method
+@pytest.mark.parametrize("encoding", ["binary", "gray", "vanilla"])
+def test_constant_columns_of_data(method: Mapping[str, Any], encoding: str) -> None:
+    schema = [text("a", 3), text("b", 2), text("c", 5)]
+    study = make_study(schema=schema, method={**method, "encoding": encoding}, epsilon="60", rows=(200, 200, 200))
+    tables = [(np.full(200, 2, dtype=np.uint8), np.zeros(200, dtype=np.uint8), np.full(200, 4, dtype=np.uint8))] * 3
+    publication = publish(study, tables)
+    check_publication(study, publication)
+    for column, code in zip(publication.columns, (2, 0, 4), strict=True):
+        assert (column == code).mean() > 0.9
+
+
+@every_method
+@pytest.mark.parametrize("encoding", ["binary", "gray", "vanilla"])
+@pytest.mark.parametrize("epsilon", ["0.5", "30"])
+def test_mixed_types_nullable_and_one_category(method: Mapping[str, Any], encoding: str, epsilon: str) -> None:
+    study = make_study(schema=MIXED, method={**method, "encoding": encoding}, epsilon=epsilon, rows=(150, 120, 90))
+    table = check_publication(study, check_run(study))
+    assert set(table["one"].to_pylist()) == {"one0"}
+    assert set(table["year"].to_pylist()) == {2020}
+    assert 0 < table["age"].null_count < table.num_rows
+
+
+@every_method
+def test_rows_may_be_any_number(method: Mapping[str, Any]) -> None:
+    names = tuple(f"p{i}" for i in range(4))
+    schema = [text(f"x{i}", 2) for i in range(3)]
+    for rows in (1, 2, 777):
+        study = make_study(names=names, rows=(5, 50, 60, 5), schema=schema, method=method, epsilon="9")
+        study = study.model_copy(update={"rows": rows})
+        assert sum(share_rows(study)) == rows
+        check_publication(study, publish(study, draw_tables(study)))
+
+
+# No parents
+
+
+@pytest.mark.parametrize("name", ["sequential", "joint", "dp-ccbn", "independent"])
+def test_a_theta_that_leaves_no_parents_spends_all_on_the_margins(name: str) -> None:
+    method = {**METHODS[name], "theta": "100000000"}
+    study = make_study(schema=[text(f"x{i}", 2) for i in range(4)], method=method, epsilon="10")
+    publication = check_run(study)
+    steps = plan_study(study).steps
+    if name == "independent":
+        assert [step.label for step in steps] == ["tables-north", "tables-harbour", "tables-valley"]
+        assert isinstance(publication.model, dict)
+        assert [one["network"] for one in publication.model["networks"]] == [[[i, []] for i in range(4)]] * 3
+    else:
+        assert [step.label for step in steps] == ["parameters"]
+        assert isinstance(publication.model, dict)
+        assert publication.model["network"] == [[i, []] for i in range(4)]
+    assert all(plan_study(study).cost_of(entry.name) == study.budget for entry in study.roster)
+
+
+# What comes out
+
+
+def linked_tables(study: Study) -> list[tuple[Codes, ...]]:
+    """Four attributes of five values: the second copies the first, the fourth the third, up to one row in ten."""
+    tables: list[tuple[Codes, ...]] = []
+    for index, entry in enumerate(study.roster):
+        rng = np.random.default_rng(index)
+        first, third = (rng.choice(5, entry.rows, p=[0.4, 0.3, 0.15, 0.1, 0.05]) for _ in range(2))
+        stray = rng.integers(0, 5, (2, entry.rows))
+        keep = rng.random((2, entry.rows)) < 0.9
+        columns = (first, np.where(keep[0], first, stray[0]), third, np.where(keep[1], third, stray[1]))
+        tables.append(tuple(column.astype(np.uint8) for column in columns))
+    return tables
+
+
+def distance(one: Sequence[Codes], other: Sequence[Codes], pair: tuple[int, int]) -> float:
+    shares = [np.bincount(columns[pair[0]] * 5 + columns[pair[1]], minlength=25) / len(columns[0])
+              for columns in (one, other)]  # fmt: skip
+    return float(np.abs(shares[0] - shares[1]).sum() / 2)
+
+
+@every_method
+@pytest.mark.parametrize("encoding", ["binary", "gray", "vanilla"])
+def test_with_much_epsilon_the_rows_look_like_the_data(method: Mapping[str, Any], encoding: str) -> None:
+    schema = [text(f"x{i}", 5) for i in range(4)]
+    study = make_study(schema=schema, method={**method, "encoding": encoding}, epsilon="30", rows=(900, 800, 700))
+    tables = linked_tables(study)
+    publication = publish(study, tables)
+    data = [np.concatenate(parts) for parts in zip(*tables, strict=True)]
+    # Independent attributes are 0.5 away from the linked pairs; bits of no code would pile up at the last one.
+    for pair in ((0, 1), (2, 3)):
+        assert distance(data, publication.columns, pair) < 0.15
+    assert distance(data, publication.columns, (0, 2)) < 0.15
+    shuffled = [data[0], np.random.default_rng(1).permutation(data[1])]
+    assert distance(data, shuffled, (0, 1)) > 0.4
+
+
+@every_method
+def test_the_same_coins_and_seed_give_the_same_publication(method: Mapping[str, Any]) -> None:
+    study = make_study(schema=MIXED, method=method, epsilon="20")
+    tables = draw_tables(study)
+    one, again = publish(study, tables), publish(study, tables)
+    assert canonical_bytes(one.model) == canonical_bytes(again.model)
+    assert all(np.array_equal(a, b) for a, b in zip(one.columns, again.columns, strict=True))
+    for other in (publish(study, tables, coins=2), publish(study, tables, seed=2)):
+        assert not all(np.array_equal(a, b) for a, b in zip(one.columns, other.columns, strict=True))
+
+
+@every_method
+def test_the_model_names_each_feature_once(method: Mapping[str, Any]) -> None:
+    study = make_study(schema=MIXED, method=method, epsilon="20")
+    model = publish(study, draw_tables(study)).model
+    assert isinstance(model, dict)
+    networks: Any = [one["network"] for one in model["networks"]] if "networks" in model else [model["network"]]
+    for network in networks:
+        assert sorted(feature for feature, _ in network) == list(range(len(sizes_of(study))))
+    if "features" in model:
+        assert model["features"] == [[f.attribute, f.size, f.bit] for f in features_of(study)]
+
+
+# Steps
+
+
+def test_dp_subn_asks_its_phases_in_order() -> None:
+    schema = [text(f"x{i}", 2) for i in range(5)]
+    study = make_study(schema=schema, method=METHODS["sequential"], epsilon="20")
+    _, recorder = record(study, draw_tables(study))
+    assert [label for label, _ in recorder.asked] == [
+        "correlations",
+        *(f"initialize-{name}" for name in ("north", "harbour", "valley")),
+        *(f"update-{name}" for name in ("north", "harbour", "valley")),
+        "parameters",
+    ]
+    joint = make_study(schema=schema, method=METHODS["joint"], epsilon="20")
+    _, recorder = record(joint, draw_tables(joint))
+    assert [label for label, _ in recorder.asked][-2:] == ["update", "parameters"]
+
+
+def test_dp_ccbn_refuses_an_absurd_size_before_anything_is_asked() -> None:
+    schema = [text(f"x{i}", 2) for i in range(40)]
+    study = make_study(schema=schema, method=METHODS["dp-ccbn"], rows=(10**6,) * 3, epsilon="1")
+    rng = np.random.default_rng(1)
+    recorder = Recorder(InProcessParties(study, (), seeded(1), rng))
+
+    async def run() -> Publication:
+        return await RECIPES["dp-ccbn"](study, recorder, rng=rng)
+
+    with pytest.raises(SynodError, match="DP-CCBN would ask for more than 200,000 numbers") as caught:
+        asyncio.run(run())
+    assert caught.value.code is Code.REFUSED
+    assert recorder.asked == []

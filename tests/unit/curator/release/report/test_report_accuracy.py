@@ -1,0 +1,154 @@
+"""The expected error of a 2-way count: the noise that such counts really have."""
+
+import re
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from synod.common.models.moments import unfold
+from synod.common.privacy.noise import sample_shares
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries import SumMoments, moment_design, sum_terms
+from synod.curator.methods.base import Released
+from synod.curator.network.evidence import Evidence
+from synod.curator.release.report.accuracy import expected_error
+from synod.curator.release.report.graph import read_networks
+from tests.support.parties import make_study, seeded
+from tests.support.reports import print_study, section, text_of
+
+DRAWS = 600
+
+
+def categories(*sizes: int) -> list[dict[str, Any]]:
+    return [
+        {"name": f"x{i}", "type": "categorical", "categories": [f"c{c}" for c in range(size)]}
+        for i, size in enumerate(sizes)
+    ]
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 2), (3, 4, 3), (2, 3, 2, 4)])
+def test_moments_have_the_error_that_is_stated(sizes: tuple[int, ...]) -> None:
+    """Noise alone, drawn as parties draw it, turned into counts of two categories."""
+    study = make_study(schema=categories(*sizes), method={"name": "hpdp-dp", "link": "linear"})
+    design, terms = moment_design(study), sum_terms(SumMoments(), plan_study(study).step("moments"), study)
+    count = DRAWS * 3 * terms.length
+    noise = sample_shares(count, shape=terms.shape, scale=terms.scale, coins=seeded(3))
+    squares: dict[tuple[int, int], list[float]] = {}
+    indicator = indicators(design)
+    for moments in noise.reshape(DRAWS, 3, -1).sum(axis=1):
+        gram = unfold(design, moments, 1)
+        gram[0, 0] = 0.0
+        for place, column in enumerate(design.signed, 1):
+            assert column.role == "binary"
+            gram[place, place] = 0.0
+        for a, b in combinations(sorted(indicator), 2):
+            squares.setdefault((a, b), []).append(float(indicator[a] @ gram @ indicator[b]) ** 2)
+    measured = np.sqrt(np.mean([np.mean(values) for values in squares.values()]))
+    stated = expected_error(study, print_study(study).publication)
+    assert stated.deviation == pytest.approx(measured, rel=0.1)
+    assert (stated.pairs, stated.covered) == (len(squares), len(squares))
+
+
+def indicators(design: Any) -> dict[int, Any]:
+    """For each attribute, the combination of the design's columns that is 1 for its code 1 and 0 for others."""
+    found = {}
+    for place, column in enumerate(design.signed, 1):
+        vector = np.zeros(design.width)
+        vector[0], vector[place] = 1.0, 1.0
+        found[column.attribute] = vector
+    for block, span in design.block_slices():
+        vector = np.zeros(design.width)
+        vector[span.start + 1] = 1.0
+        found[block.attribute] = vector
+    return found
+
+
+def test_numbers_have_no_counts_of_two() -> None:
+    study = make_study(schema=[{"name": "a", "type": "integer", "min": 0, "max": 9}, *categories(3)])
+    printed = print_study(study)
+    assert expected_error(study, printed.publication).deviation is None
+    assert "The mean of a number is typically off by about" in text_of(section(printed.tree, "error"))
+
+
+@pytest.mark.parametrize("name", ["dp-subn", "dp-ccbn", "independent"])
+def test_tables_have_the_error_of_the_pairs_that_the_network_holds(name: str) -> None:
+    study = make_study(schema=categories(2, 3, 2, 4), rows=(4000, 5000, 6000), epsilon="5", method={"name": name})
+    publication = print_study(study).publication
+    stated = expected_error(study, publication)
+    owner = (0, 1, 1, 2, 3, 3)
+    pairs = {
+        (min(x, y), max(x, y))
+        for network in read_networks(publication).values()
+        for pair in network.pairs
+        for x in pair.family
+        for y in pair.family
+        if owner[x] != owner[y]
+    }
+    tables = [Evidence(study, list(publication.tables)).counted(pair) for pair in sorted(pairs)]
+    assert stated.deviation == pytest.approx(np.sqrt(np.mean([table.variance for table in tables if table])))
+    covered = sum(table is not None for table in tables)
+    assert (stated.pairs, stated.covered, stated.partial) == (13, covered, len(pairs) - covered)
+    assert stated.is_of_bits
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_some_parties_counted_is_no_count_of_all_rows(shared: bool) -> None:
+    """The first party has a table of columns 0 and 1, the second of 0 and 2; both have one of 1 and 2, or neither."""
+    method, rows = {"name": "independent"}, (1000, 3000)
+    study = make_study(schema=categories(2, 2, 2), names=("north", "harbour"), rows=rows, method=method)
+    networks: dict[str, list[Any]] = {"north": [[0, []], [1, [0]]], "harbour": [[0, []], [2, [0]]]}
+    for name, last in (("north", 2), ("harbour", 1)):
+        networks[name].append([last, [3 - last] if shared else []])
+    tables = [
+        Released((feature, *parents), np.full(2 ** (1 + len(parents)), 100.0), rows[party], 50.0, name)
+        for party, (name, network) in enumerate(networks.items())
+        for feature, parents in network
+    ]
+    model: Any = {"networks": [{"party": name, "network": network} for name, network in networks.items()]}
+    printed = print_study(study)
+    printed = replace(printed, publication=replace(printed.publication, model=model, tables=tables))
+    stated = expected_error(study, printed.publication)
+    assert (stated.pairs, stated.covered, stated.partial) == (3, int(shared), 2)
+    words = text_of(section(printed.tree, "error"))
+    if shared:
+        assert stated.deviation == 10.0, "two tables of variance 50, added up"
+        assert "There are 3 pairs of features of different columns. This figure speaks for 1 of them" in words
+        assert "Some of the parties, not all, counted 2 more." in words
+        assert "the others" not in words
+    else:
+        assert stated.deviation is None
+        assert "No two columns were counted together by all parties" in words
+        assert "none was released by all parties" in text_of(printed.tree.find(".//header"))
+
+
+def test_a_table_of_two_valued_columns_has_no_bits() -> None:
+    study = make_study(schema=categories(2, 2, 2), rows=(4000, 5000, 6000), epsilon="5", method={"name": "dp-ccbn"})
+    printed = print_study(study)
+    assert not expected_error(study, printed.publication).is_of_bits
+    for key in ("error", "model"):
+        assert "bit" not in re.findall(r"\w+", text_of(section(printed.tree, key)))
+
+
+@pytest.mark.parametrize("method", ["hpdp-dp", "dp-ccbn"])
+def test_hardly_any_noise_is_told_in_whole_sentences(method: str) -> None:
+    printed = print_study(
+        make_study(schema=categories(2, 2), rows=(9000, 9000, 9000), epsilon="200", method={"name": method})
+    )
+    size = expected_error(printed.study, printed.publication).deviation
+    assert size is not None
+    assert size < 0.1
+    words = text_of(section(printed.tree, "error"))
+    assert "< 0.1 out of 27,000" in words
+    assert "off by less than a tenth of a row out of 27,000 because of the noise" in words
+    assert "0.0 %" not in words
+    assert "below" not in words
+
+
+def test_a_network_without_arrows_says_so() -> None:
+    printed = print_study(make_study(schema=categories(2, 2, 3), epsilon="0.001", method={"name": "dp-subn"}))
+    assert expected_error(printed.study, printed.publication).deviation is None
+    assert "published as if they were independent" in text_of(section(printed.tree, "error"))
+    assert "drawn independently of each other" in text_of(section(printed.tree, "model"))

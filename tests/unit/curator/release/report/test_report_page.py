@@ -1,0 +1,342 @@
+"""The page: what it says is what the manifest and the model say; it loads nothing, and outside text stays text."""
+
+import json
+import re
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+from synod.common.models.gaussian import GRID
+from synod.common.protocol.manifest import noise_law
+from synod.common.protocol.plan import plan_study
+from synod.common.study.study import Study
+from synod.curator.release.report import figures, spending
+from synod.curator.release.report.budget import list_phases
+from synod.curator.release.report.components import read_components
+from synod.curator.release.report.spending import bound_factor
+from synod.curator.release.report.wording import measured, percent, percent_about, percent_and_band, rounded, whole
+from tests.support.parties import SCHEMA, make_study
+from tests.support.reports import IMPRINT, Print, cards, edges, print_study, section, text_of
+
+ROWS = (1200, 900, 700)
+METHODS: dict[str, dict[str, Any]] = {
+    "hpdp-dp": {"name": "hpdp-dp", "link": "linear"},
+    "dp-subn": {"name": "dp-subn"},
+    "dp-subn, joint": {"name": "dp-subn", "update": "joint"},
+    "dp-ccbn": {"name": "dp-ccbn"},
+    "independent": {"name": "independent"},
+}
+SPENT = {  # of an epsilon of 4, by hand
+    ("hpdp-dp", ""): {"moments": "4", "rows": "0"},
+    ("dp-subn", "sequential"): {"correlations": "0.8", "initialize": "0.2", "update": "0.6", "parameters": "2.4"},
+    ("dp-subn", "joint"): {"correlations": "1.2", "initialize": "0.08", "update": "1.2", "parameters": "1.52"},
+    ("dp-ccbn", ""): {"candidates": "2", "parameters": "2"},
+    ("independent", ""): {"choose": "1.2", "tables": "2.8"},
+}
+HOSTILE: list[dict[str, Any]] = [
+    {
+        "name": '"><script>alert(1)</script>',
+        "type": "categorical",
+        "categories": ["</style><b>", "' onload='x", "&lt;"],
+    },
+    {"name": "שלום txt", "type": "categorical", "categories": ["مرحبا \u202e", "😀 \u2066x", "\x00\x1b[31m\n\r\t"]},
+    {"name": "<svg onload=x>]]>", "type": "integer", "min": 0, "max": 9, "nullable": True},
+    {"name": "--><!--", "type": "real", "min": "-0.5", "max": "0.5"},
+]
+
+
+def study_of(method: str, **changes: Any) -> Study:
+    return make_study(**{"rows": ROWS, "epsilon": "4", "method": METHODS[method], **changes})
+
+
+@pytest.fixture(scope="module", params=METHODS)
+def printed(request: pytest.FixtureRequest) -> Print:
+    return print_study(study_of(request.param))
+
+
+def test_it_says_who_published_what(printed: Print) -> None:
+    words = text_of(section(printed.tree, "parties"))
+    study = printed.study
+    for fact in (study.name, study.digest().hex(), IMPRINT.curator, IMPRINT.transcript_hash, "2,800"):
+        assert fact in words
+    for entry in study.roster:
+        assert f"{entry.name}{whole(entry.rows)}{entry.key}" in words.replace(" ", "")
+
+
+def test_it_says_what_was_spent_on_what(printed: Print) -> None:
+    study, words = printed.study, section(printed.tree, "budget")
+    tables = {text_of(table.find("caption")): table for table in words.iter("table")}
+    spent = {
+        text_of(row.find("th")): text_of(row.find("td")) for row in tables["What each party spent"].findall("tbody/tr")
+    }
+    for entry in study.roster:
+        assert spent[entry.name] == plan_study(study).cost_of(entry.name).describe()
+    phases = {
+        text_of(row.find("th"))[2:]: text_of(row.findall("td")[-1]) for row in tables["Phases"].findall("tbody/tr")
+    }
+    assert phases == SPENT[study.method.name, getattr(study.method, "update", "")]
+    for law in noise_law(study, printed.queries):
+        assert isinstance(law, dict)
+        assert str(law.get("scale", law.get("epsilon_each"))) in text_of(words)
+    assert "replace it by any other row" in text_of(words)
+    promise = (
+        "together with all of the other parties"
+        if study.method.name == "independent"
+        else "together with up to 1 of the 3 parties"
+    )
+    assert promise in text_of(words)
+    widths = [float(x) for x in re.findall(r'style="width:([\d.]+)%', printed.page)]
+    assert sum(widths) == pytest.approx(100 * 3, abs=0.5)
+
+
+def test_every_attribute_has_a_card_with_its_numbers(printed: Print) -> None:
+    shown = {card.attrib["data-attribute"]: card for card in cards(printed.tree)}
+    assert list(shown) == [attribute.name for attribute in printed.study.attributes]
+    wards = shown["ward"]
+    for code, name in enumerate("abc"):
+        share = (printed.publication.columns[3] == code).mean()
+        assert f"{name}{percent(share)}".replace("\u00a0", " ") in text_of(wards).replace(f"{name} ", name)
+    assert all(card.iter("svg") for card in shown.values())
+    for card in shown.values():
+        assert re.search(r"± \d|\d to \d", text_of(card)), "every attribute has a released number with a band"
+
+
+def test_the_model_is_drawn(printed: Print) -> None:
+    model: Any = printed.publication.model
+    drawn = section(printed.tree, "model")
+    if "loadings" in model:
+        first = text_of(drawn)
+        assert f"{len(model['loadings'])} columns" in first
+        assert f"{len(model['loadings'][0])} direction" in first
+        return
+    networks = [model["network"]] if "network" in model else [own["network"] for own in model["networks"]]
+    expected = [(parent, child) for network in networks for child, parents in network for parent in parents]
+    assert sorted(edges(drawn)) == sorted(expected)
+    assert expected
+
+
+def test_components_are_the_models_eigenvalues() -> None:
+    """Against the covariance that the published loadings imply, put together in full."""
+    printed = print_study(study_of("hpdp-dp"))
+    model: Any = printed.publication.model
+    loadings, noise = np.array(model["loadings"]) / GRID, model["noise"] / GRID
+    values = np.linalg.eigvalsh(loadings @ loadings.T + noise**2 * np.eye(len(loadings)))[::-1]
+    found = read_components(printed.study, printed.publication)
+    shares = [*found.kept, *[found.dropped_share] * found.dropped]
+    assert shares == pytest.approx(list(values / values.sum()), abs=1e-6)
+    weights = {(one.attribute, one.value): one.weight for one in found.first}
+    spread = np.sqrt((loadings**2).sum(axis=1) + noise**2)
+    assert weights["sex", "M"] == pytest.approx(loadings[0, 0] / spread[0])
+    assert weights["ward", "c"] == pytest.approx(loadings[-1, 0] / spread[-1])
+    sizes = [abs(one.weight) for one in found.first]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_it_tells_how_to_verify_and_how_to_cite(printed: Print) -> None:
+    assert "synod verify DIR --trust FILE" in text_of(section(printed.tree, "verify"))
+    cite, study = text_of(section(printed.tree, "cite")), printed.study
+    assert f"@misc{{{study.name}-{study.digest().hex()[:8]}," in cite
+    assert "author = {{north} and {harbour} and {valley}}" in cite
+    assert cite.count("{") == cite.count("}")
+    assert cite.count(study.digest().hex()) == 2
+    assert "Do not look for a person" in text_of(section(printed.tree, "caveats"))
+
+
+def test_the_same_log_gives_the_same_page(printed: Print) -> None:
+    again = print_study(printed.study)
+    assert again.page == printed.page
+    other = print_study(printed.study, seed=2)
+    assert other.page != printed.page
+
+
+def test_it_loads_nothing_and_runs_nothing(printed: Print) -> None:
+    tree = printed.tree
+    policy = [m for m in tree.iter("meta") if m.get("http-equiv") == "Content-Security-Policy"]
+    assert policy[0].get("content") == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    assert list(tree.iter("meta")).index(policy[0]) == 1, "before anything that could load"
+    elements = {element.tag for element in tree.iter()}
+    assert not elements & {"script", "link", "img", "iframe", "object", "embed", "base", "form", "image", "use"}
+    for element in tree.iter():
+        assert not {name for name in element.attrib if name.startswith("on") or name in ("src", "srcset")}
+        assert element.attrib.get("href", "#").startswith("#")
+    assert not re.search(r"https?:|//|url\((?!#)|@import", printed.page.replace("<!DOCTYPE html>", ""))
+
+
+def test_names_are_told_to_whoever_cannot_see(printed: Print) -> None:
+    tree = printed.tree
+    headings = [element.tag for element in tree.iter() if element.tag in ("h1", "h2", "h3")]
+    assert headings.count("h1") == 1
+    assert headings[:2] == ["h1", "h2"]
+    for drawing in tree.iter("svg"):
+        assert drawing.get("aria-hidden") == "true" or (
+            drawing.find("title") is not None and drawing.find("desc") is not None
+        )
+    assert all(text_of(table.find("caption")) for table in tree.iter("table"))
+    names = [element.attrib["id"] for element in tree.iter() if "id" in element.attrib]
+    assert len(set(names)) == len(names)
+    links = [link.attrib["href"][1:] for link in tree.iter("a")]
+    assert set(links) <= set(names)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_text_from_outside_stays_text(method: str) -> None:
+    printed = print_study(study_of(method, schema=HOSTILE))
+    page = printed.page
+    tree = printed.tree
+    assert not {element.tag for element in tree.iter()} & {"script", "b>"}
+    assert "alert(1)" in page
+    assert "<script" not in page
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", page)
+    assert {card.attrib["data-attribute"] for card in cards(tree)} == {
+        '"><script>alert(1)</script>', "שלום txt", "<svg onload=x>]]>", "--><!--",
+    }  # fmt: skip
+    words = [text_of(bdi) for bdi in tree.iter("bdi")]
+    assert "</style><b>" in words
+    assert "' onload='x" in words
+    assert "مرحبا \ufffd" in words
+    assert not any("onload" in element.attrib for element in tree.iter())
+
+
+@pytest.mark.parametrize("method", ["hpdp-dp", "dp-subn"])
+def test_a_large_page_stays_small(method: str) -> None:
+    many = [f"a category with a rather long name, {i}" for i in range(300)]
+    schema = [
+        {"name": f"attribute {i}", "type": "categorical", "categories": many[: 300 if i < 2 else 40]}
+        for i in range(100)
+    ]
+    changes: dict[str, Any] = {"schema": schema[:8] if method == "hpdp-dp" else schema}
+    printed = print_study(study_of(method, **changes, rows=(40, 30, 30)))
+    assert len(printed.page.encode()) < 2_000_000
+    assert len(cards(printed.tree)) == len(changes["schema"])
+    assert "together" in text_of(cards(printed.tree)[0]) or method == "hpdp-dp"
+    assert printed.tree.find(".//article//details") is not None
+
+
+def test_values_without_room_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = [{"name": "x", "type": "categorical", "categories": [f"c{i}" for i in range(60)]}, *SCHEMA[:1]]
+    printed = print_study(study_of("hpdp-dp", schema=schema))
+    monkeypatch.setattr(figures, "MOST_ROWS", 40)
+    counts = np.sort(np.bincount(printed.publication.columns[0], minlength=60))[::-1]
+    rest = counts[20:].sum() / counts.sum()
+    card = cards(printed.tree)[0]
+    assert f"the other 40 together{percent(rest)}".replace("\u00a0", " ") in text_of(card)
+    monkeypatch.setattr(figures, "MOST_CARDS", 1)
+    assert len(cards(printed.tree)) == 1
+    assert "1 more column would make this page too long" in text_of(section(printed.tree, "columns"))
+
+
+def test_many_parties_are_folded() -> None:
+    names = [f"party-{i}" for i in range(40)]
+    printed = print_study(make_study(names=names, rows=[20] * 40, method=METHODS["hpdp-dp"]))
+    words = section(printed.tree, "parties")
+    assert text_of(words.find("details/summary")) == "28 more rows"
+    assert all(name in text_of(words) for name in names)
+    assert "and 35 others" in text_of(printed.tree.find(".//header"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"collusion": 0}, "does not hold towards another party"),
+        ({"collusion": 0, "names": ["north"]}, "There is one party"),
+        ({"epsilon": "50"}, "so large that it promises little"),
+        ({"epsilon": "0.5"}, "at most by a factor of 1.649."),
+        ({"collusion": 2}, "together with up to 2 of the 3 parties"),
+    ],
+)
+def test_the_promise_is_the_studys(changes: dict[str, Any], words: str) -> None:
+    assert words in text_of(section(print_study(study_of("hpdp-dp", **changes)).tree, "budget"))
+
+
+@pytest.mark.parametrize("collusion", [0, 2])
+def test_parties_that_answer_alone_need_to_trust_nobody(collusion: int) -> None:
+    """Nothing is summed up, so no party can take its share of the noise out of anything."""
+    tree = print_study(study_of("independent", collusion=collusion)).tree
+    words = text_of(section(tree, "budget"))
+    assert "holds towards everybody: the public, and the curator together with all of the other parties" in words
+    assert "does not hold" not in words
+    assert "for each row; against the curator with all other parties" in text_of(tree.find(".//header"))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "factor"),
+    [
+        ("0.001", "1.00101"),
+        ("0.05", "1.0513"),
+        ("0.2", "1.222"),
+        ("1", "2.72"),
+        ("5", "149"),
+        ("0.000001", "1.00000101"),
+    ],
+)
+def test_the_factor_is_never_below_the_true_one(epsilon: str, factor: str) -> None:
+    assert bound_factor(Decimal(epsilon)) == factor
+    assert Decimal(factor) >= Decimal(epsilon).exp()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_party_alone_is_not_many(method: str) -> None:
+    tree = print_study(study_of(method, names=["north"], collusion=0)).tree
+    assert "for each row; against everybody else" in text_of(tree.find(".//header"))
+    assert "the promise holds towards everybody else" in text_of(section(tree, "budget"))
+    words = " ".join(text_of(line) for line in tree.iter() if line.tag in ("p", "li", "dd"))
+    assert not re.search("the parties(?! begin)|each other|Each party|each holds|of their own", words)
+    assert not re.search("all parties|not a party", text_of(section(tree, "budget")))
+    assert "what the party released about it" in text_of(section(tree, "columns"))
+
+
+def test_the_chance_in_the_draw_is_told() -> None:
+    words = text_of(section(print_study(study_of("dp-ccbn")).tree, "columns"))
+    assert "comes from the model, or from the chance in the draw of the rows: 2,800 of them" in words
+    assert "move a share by up to about 1.9 %." in words
+
+
+def test_every_phase_has_a_letter(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed = print_study(study_of("hpdp-dp"))
+    (first, last) = list_phases(printed.study)
+    monkeypatch.setattr(spending, "list_phases", lambda _: [first, *[replace(last, name=f"n{i}") for i in range(29)]])
+    letters = [text_of(e) for e in section(printed.tree, "budget").iter("span") if e.get("class") == "letter"]
+    assert (letters[:2], letters[25:28], len(set(letters))) == (["A", "B"], ["Z", "AA", "BB"], 30)
+
+
+def test_groups_of_bits_are_never_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They overlap: the rest of them together is no share."""
+    schema = [{"name": f"x{i}", "type": "categorical", "categories": [f"c{c}" for c in range(64)]} for i in range(2)]
+    printed = print_study(study_of("dp-subn", schema=schema, epsilon="0.5"))
+    monkeypatch.setattr(figures, "MOST_ROWS", 2)
+    monkeypatch.setattr(figures, "FEWEST_ROWS", 2)
+    words = text_of(cards(printed.tree)[0])
+    assert all(f"bit {bit}:" in words for bit in range(1, 7))
+    assert words.count("together") == 1
+
+
+def test_a_page_is_made_of_the_publication_alone() -> None:
+    """Another released number, another page."""
+    printed = print_study(study_of("hpdp-dp"))
+    assert printed.publication.moments is not None
+    moved = replace(printed.publication, moments=printed.publication.moments + 20_000_000)
+    assert replace(printed, publication=moved).page != printed.page
+    assert json.dumps(printed.publication.model)
+
+
+def test_numbers_are_written_for_people() -> None:
+    assert [rounded(n) for n in (0.1, 0.5, 3.14, 9.96, 10.4, 237.2, 7949)] == [
+        "0.1", "0.5", "3.1", "10", "10", "240", "7,900",
+    ]  # fmt: skip
+    assert [percent_about(s) for s in (0.02, 0.0004)] == ["about 2.0\u00a0%", "less than 0.1\u00a0%"]
+    assert [percent(s) for s in (0.1234, -0.0001, -0.02, 1)] == [
+        "12.3\u00a0%",
+        "0.0\u00a0%",
+        "\u22122.0\u00a0%",
+        "100.0\u00a0%",
+    ]
+    assert percent_and_band(0.5, 0.0123) == "50.0\u00a0±\u00a01.3\u00a0%"
+    assert percent_and_band(0.5, 0.0) == "50.0\u00a0±\u00a00.1\u00a0%"
+    assert [measured(59.84, 79.0), measured(1234.5, 60000.0), measured(-0.01234, 1.0)] == [
+        "59.8",
+        "1,234",
+        "\u22120.01",
+    ]

@@ -1,0 +1,345 @@
+"""The curator's handler: which move a party gets in every situation, and what it takes from whom."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from synod.common.crypto.canonical import Json, canonical_bytes
+from synod.common.protocol.queries import SumMoments
+from synod.common.protocol.submission import digest_of
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.study.study import Study
+from synod.curator.context import Context
+from synod.curator.party_handler import NOT_APPROVED, NextMove, PartyHandler
+from synod.curator.session import seal_transcript
+from synod.curator.store import SeenHead, State
+from tests.support.curators import Clock, hand_in, make_context, stored_answer
+from tests.support.parties import WIDE, Actor, identity_of, make_actors, make_study, make_transcript, paillier_key
+
+MOMENTS = canonical_bytes(SumMoments().to_json())
+
+
+@pytest.fixture(scope="module")
+def study() -> Study:
+    return make_study(schema=WIDE)
+
+
+@pytest.fixture(scope="module")
+def actors(study: Study, tmp_path_factory: pytest.TempPathFactory) -> list[Actor]:
+    """Everybody has answered the first round, in their own ledgers."""
+    made = make_actors(tmp_path_factory.mktemp("ledgers"), study)
+    document = seal_transcript(make_transcript(study, made), identity_of("curator"))
+    for actor in made:
+        actor.answer("moments", SumMoments(), document)
+    return made
+
+
+@pytest.fixture
+def context(tmp_path: Path, study: Study) -> Context:
+    async def make() -> Context:
+        return make_context(tmp_path, Clock())
+
+    context = asyncio.run(make())
+    context.store.add_study(study, now=5)
+    return context
+
+
+@pytest.fixture
+def handler(context: Context) -> PartyHandler:
+    return PartyHandler(context)
+
+
+def enrol_all(handler: PartyHandler, study: Study, actors: Sequence[Actor]) -> None:
+    for actor in actors:
+        handler.enrol(study.digest(), actor.secrets.enrolment(actor.name, identity_of(actor.name)))
+
+
+def open_moments(context: Context, study: Study, actors: Sequence[Actor]) -> None:
+    """As the session does it: the transcript is fixed, then the first query is logged."""
+    enrol_all(PartyHandler(context), study, actors)
+    envelope = seal_transcript(make_transcript(study, actors), context.identity)
+    context.store.fix_transcript(study.digest(), envelope)
+    context.store.open_query(study.digest(), "moments", MOMENTS, now=6)
+
+
+def kinds(handler: PartyHandler, *parties: str) -> list[str]:
+    return ["/".join(f"{m.kind} {m.label}".strip() for m in handler.moves(party, set())) for party in parties]
+
+
+def refusal(code: Code, call: object) -> str:
+    assert callable(call)
+    with pytest.raises(SynodError) as caught:
+        call()
+    assert caught.value.code is code
+    return str(caught.value)
+
+
+# Moves
+
+
+def test_moves_through_a_study(handler: PartyHandler, context: Context, study: Study, actors: list[Actor]) -> None:
+    everybody = ("north", "harbour", "valley")
+    assert kinds(handler, *everybody, "ghost") == ["enrol"] * 3 + [""]
+    handler.enrol(study.digest(), actors[0].secrets.enrolment("north", identity_of("north")))
+    assert kinds(handler, *everybody) == ["", "enrol", "enrol"]
+    enrol_all(handler, study, actors)
+    assert kinds(handler, *everybody) == [""] * 3
+    open_moments(context, study, actors)
+    assert kinds(handler, *everybody, "ghost") == ["answer moments"] * 3 + [""]
+    hand_in(handler, "harbour", *stored_answer(actors[1], "moments"))
+    assert kinds(handler, *everybody) == ["answer moments", "", "answer moments"]
+    context.store.close_query(study.digest(), "moments", b"sum")
+    assert kinds(handler, *everybody) == [""] * 3
+    context.store.end_study(study.digest(), State.PUBLISHED)
+    assert kinds(handler, *everybody, "ghost") == ["published"] * 3 + [""]
+    handler.acknowledge("valley", study.digest())
+    assert kinds(handler, *everybody) == ["published", "published", ""]
+
+
+def test_an_aborted_study_is_told_to_those_who_never_enrolled_too(
+    handler: PartyHandler, context: Context, study: Study
+) -> None:
+    context.store.end_study(study.digest(), State.ABORTED, "why")
+    assert kinds(handler, "north", "harbour") == ["aborted", "aborted"]
+
+
+def test_one_move_for_each_study_and_none_for_those_to_skip(
+    handler: PartyHandler, context: Context, study: Study
+) -> None:
+    second = make_study(name="second", names=("north", "desert"), rows=(40, 7))
+    context.store.add_study(second, now=9)
+    assert handler.moves("north", set()) == [
+        NextMove(second.digest(), "second", "enrol"),
+        NextMove(study.digest(), "checked", "enrol"),
+    ]
+    assert [move.name for move in handler.moves("north", {second.digest()})] == ["checked"]
+    assert [move.name for move in handler.moves("desert", set())] == ["second"]
+    assert [move.name for move in handler.moves("valley", set())] == ["checked"]
+
+
+# Who is on the roster
+
+
+def test_who_is_not_on_the_roster_gets_nothing(
+    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+) -> None:
+    open_moments(context, study, actors)
+    key = study.digest()
+    submission, _ = stored_answer(actors[0], "moments")
+    ghost = replace(actors[0].secrets.enrolment("north", identity_of("north")), name="ghost")
+    for call in (
+        lambda: handler.document("ghost", key, "study", ""),
+        lambda: handler.document("ghost", key, "transcript", ""),
+        lambda: handler.document("ghost", key, "query", "moments"),
+        lambda: handler.open_round("ghost", submission),
+        lambda: handler.enrol(key, ghost),
+        lambda: handler.decline("ghost", "", key, "spite"),
+        lambda: handler.acknowledge("ghost", key),
+    ):
+        assert "ghost is not on the roster" in refusal(Code.NOT_ON_ROSTER, call)
+    assert context.store.study(key).outcome is None
+
+
+def test_unknown_studies(handler: PartyHandler) -> None:
+    for call in (
+        lambda: handler.document("north", bytes(32), "study", ""),
+        lambda: handler.decline("north", "", bytes(32), "why"),
+        lambda: handler.acknowledge("north", bytes(32)),
+    ):
+        refusal(Code.NOT_FOUND, call)
+
+
+# Enrolment
+
+
+def test_an_enrolment_is_believed_as_far_as_the_pinned_key_signed_it(
+    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+) -> None:
+    key, own = study.digest(), actors[0].secrets.enrolment("north", identity_of("north"))
+    for bad in (
+        replace(own, signature=bytes(64)),
+        replace(own, exchange=bytes(32)),
+        replace(own, name="harbour"),
+        replace(own, identity=identity_of("ghost").public_key).signed_by(identity_of("ghost"), key),
+        own.signed_by(identity_of("north"), bytes(32)),
+    ):
+        refusal(Code.CHECK_FAILED, lambda bad=bad: handler.enrol(key, bad))
+    assert context.store.enrolments(key) == {}
+    handler.enrol(key, own)
+    handler.enrol(key, own)
+    other = replace(own, nonce=bytes(32)).signed_by(identity_of("north"), key)
+    assert "other keys already" in refusal(Code.CONFLICT, lambda: handler.enrol(key, other))
+    assert context.store.enrolments(key) == {"north": own}
+
+
+def test_nobody_enrols_in_a_study_that_has_ended(
+    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+) -> None:
+    context.store.end_study(study.digest(), State.ABORTED, "why")
+    own = actors[0].secrets.enrolment("north", identity_of("north"))
+    assert "has ended" in refusal(Code.NOT_READY, lambda: handler.enrol(study.digest(), own))
+
+
+# Documents
+
+
+def test_documents(handler: PartyHandler, context: Context, study: Study, actors: list[Actor]) -> None:
+    key = study.digest()
+    assert handler.document("north", key, "study", "") == canonical_bytes(study.to_json())
+    refusal(Code.NOT_READY, lambda: handler.document("north", key, "transcript", ""))
+    refusal(Code.NOT_FOUND, lambda: handler.document("north", key, "query", "moments"))
+    open_moments(context, study, actors)
+    assert json.loads(handler.document("north", key, "transcript", ""))["transcript"]["study"] == key.hex()
+    assert handler.document("north", key, "query", "moments") == MOMENTS
+
+
+# Submissions
+
+
+def test_a_replayed_submission_is_welcome_and_changes_nothing(
+    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+) -> None:
+    open_moments(context, study, actors)
+    submission, payload = stored_answer(actors[0], "moments")
+    for _ in range(3):
+        hand_in(handler, "north", submission, payload)
+    assert context.store.submitters(study.digest(), "moments") == {"north"}
+    assert list(context.store.payloads(study.digest(), "moments", ["north"])) == [payload]
+
+
+def test_a_lost_reply_is_made_good_after_the_end(
+    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+) -> None:
+    open_moments(context, study, actors)
+    hand_in(handler, "north", *stored_answer(actors[0], "moments"))
+    context.store.end_study(study.digest(), State.ABORTED, "why")
+    hand_in(handler, "north", *stored_answer(actors[0], "moments"))
+    assert "no such round" in refusal(
+        Code.NOT_READY, lambda: hand_in(handler, "harbour", *stored_answer(actors[1], "moments"))
+    )
+
+
+def test_another_partys_submission_cannot_be_replayed(
+    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+) -> None:
+    open_moments(context, study, actors)
+    refusal(Code.CHECK_FAILED, lambda: hand_in(handler, "harbour", *stored_answer(actors[0], "moments")))
+    assert context.store.submitters(study.digest(), "moments") == set()
+
+
+def test_altered_submissions_are_refused_and_not_stored(
+    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+) -> None:
+    open_moments(context, study, actors)
+    submission, payload = stored_answer(actors[0], "moments")
+    flipped = payload[:-1] + bytes([payload[-1] ^ 1])
+    for header, body in (
+        (submission, flipped),
+        (submission, payload[:-1]),
+        (replace(submission, digest=digest_of(flipped)), flipped),
+        (replace(submission, account_signature=bytes(64)), payload),
+        (replace(submission, signature=bytes(64)), payload),
+    ):
+        refusal(Code.CHECK_FAILED, lambda h=header, b=body: hand_in(handler, "north", h, b))
+    assert context.store.submitters(study.digest(), "moments") == set()
+    hand_in(handler, "north", submission, payload)
+
+
+def test_a_second_answer_of_the_same_party_is_refused(
+    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+) -> None:
+    """Check 5: even one that is sound and signed."""
+    open_moments(context, study, actors)
+    submission, payload = stored_answer(actors[0], "moments")
+    hand_in(handler, "north", submission, payload)
+    size = paillier_key().public.ciphertext_bytes
+    assert len(payload) > 2 * size
+    swapped = payload[size : 2 * size] + payload[:size] + payload[2 * size :]
+    asked = handler.open_round("north", submission)
+    second = replace(submission, digest=digest_of(swapped))
+    signed = second.signed_by(identity_of("north"), "north", handler._steps_so_far("north", asked))
+    assert "another answer stored" in refusal(Code.CONFLICT, lambda: hand_in(handler, "north", signed, swapped))
+    assert list(context.store.payloads(study.digest(), "moments", ["north"])) == [payload]
+
+
+def test_a_round_must_be_open(handler: PartyHandler, context: Context, study: Study, actors: list[Actor]) -> None:
+    submission, payload = stored_answer(actors[0], "moments")
+    refusal(Code.NOT_READY, lambda: hand_in(handler, "north", submission, payload))
+    open_moments(context, study, actors)
+    unknown = replace(submission, label="more")
+    refusal(Code.NOT_READY, lambda: hand_in(handler, "north", unknown, payload))
+    early = replace(submission, label="rows").signed_by(identity_of("north"), "north", [])
+    refusal(Code.NOT_FOUND, lambda: hand_in(handler, "north", early, payload))
+
+
+# Declines
+
+
+def test_not_approved_is_noted_and_may_change(
+    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+) -> None:
+    handler.decline("north", "", study.digest(), NOT_APPROVED)
+    assert context.store.replied(study.digest(), "north", NOT_APPROVED)
+    assert context.store.study(study.digest()).outcome is None
+    assert kinds(handler, "north") == ["enrol"]
+    enrol_all(handler, study, actors)
+
+
+def test_any_other_decline_ends_the_study_and_says_who(handler: PartyHandler, context: Context, study: Study) -> None:
+    north, valley = (identity_of(name).fingerprint for name in ("north", "valley"))
+    for stranger in ("", valley):
+        refusal(
+            Code.CHECK_FAILED, lambda stranger=stranger: handler.decline("north", stranger, study.digest(), "spite")
+        )
+    assert context.store.study(study.digest()).outcome is None
+    handler.decline("north", north, study.digest(), "its operator revoked the approval")
+    handler.decline("valley", valley, study.digest(), "too late")
+    record = context.store.study(study.digest())
+    assert (record.outcome, record.reason) == ("aborted", "north declined: its operator revoked the approval.")
+    assert kinds(handler, "harbour") == ["aborted"]
+
+
+def test_a_published_study_stays_published(handler: PartyHandler, context: Context, study: Study) -> None:
+    context.store.end_study(study.digest(), State.PUBLISHED)
+    handler.decline("north", identity_of("north").fingerprint, study.digest(), "changed its mind")
+    assert context.store.study(study.digest()).outcome == "published"
+
+
+# Heads of ledgers
+
+
+def make_head(signer: str, sequence: int, ledger: bytes = b"l" * 32) -> SeenHead:
+    statement: Json = {"sequence": sequence, "hash": (b"h" * 32).hex(), "ledger": ledger.hex()}
+    return SeenHead(ledger, sequence, b"h" * 32, identity_of(signer).sign("head", statement))
+
+
+def test_heads_are_kept_only_if_a_pinned_identity_signed_them(
+    handler: PartyHandler, context: Context, study: Study
+) -> None:
+    key, ledger = identity_of("north").public_key, b"l" * 32
+    sound = make_head("north", 9)
+    for party, signer, head in (
+        ("north", "ghost", make_head("ghost", 9)),
+        ("north", "harbour", make_head("harbour", 9)),
+        ("harbour", "north", sound),
+        ("north", "north", make_head("ghost", 9)),
+        ("north", "north", replace(sound, sequence=10)),
+        ("north", "north", replace(sound, hash=bytes(32))),
+        ("north", "north", replace(sound, ledger=bytes(32))),
+    ):
+        assert handler.see(party, identity_of(signer).public_key, head) == ""
+        for identity in (key, identity_of("ghost").public_key, identity_of("harbour").public_key):
+            assert context.store.highest_head(identity, ledger) is None
+    assert context.sightings == {"north": 1_000, "harbour": 1_000}
+
+
+def test_the_highest_head_of_each_ledger_stays(handler: PartyHandler, context: Context, study: Study) -> None:
+    key = identity_of("north").public_key
+    for head in (make_head("north", 4), make_head("north", 3), make_head("north", 1, b"m" * 32)):
+        assert handler.see("north", key, head) == identity_of("north").fingerprint
+    assert context.store.highest_head(key, b"l" * 32) == make_head("north", 4)
+    assert context.store.highest_head(key, b"m" * 32) == make_head("north", 1, b"m" * 32)

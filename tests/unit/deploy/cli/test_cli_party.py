@@ -1,0 +1,297 @@
+"""`synod party`: init, fingerprint, approve, ledger, ledger export and revoke, and how each of them fails."""
+
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from synod.common.crypto.canonical import canonical_hash
+from synod.common.crypto.identity import Identity, verify
+from synod.party.ledger import LEDGER_FILE, Ledger
+from tests.support.commands import HEADER, complaint, synod, write_party, write_study
+
+OTHER = ("sha256:" + "2" * 64, 7)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A party that is initialized."""
+    path = write_party(tmp_path / "north")
+    ending = synod("party", "init", "--config", path)
+    assert (ending.code, ending.err) == (0, "")
+    return path
+
+
+def own_key(config: Path) -> str:
+    return synod("party", "fingerprint", "--config", config).out.strip()
+
+
+def study_for(config: Path, *, rows: int = 3, **changes: Any) -> Path:
+    roster = {"north": (own_key(config), rows), "valley": OTHER}
+    name = changes.get("name", "care-survey")
+    return write_study(config.parent / f"{name}.yaml", roster=roster, **changes)
+
+
+def party(verb: str, config: Path, *arguments: object) -> Any:
+    return synod("party", *verb.split(), *arguments, "--config", config)
+
+
+def ledger(config: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(synod("party", "ledger", "--json", "--config", config).out)
+    return found
+
+
+# init and fingerprint
+
+
+def test_init_prints_the_fingerprint_that_stays(tmp_path: Path) -> None:
+    path = write_party(tmp_path / "north")
+    ending = synod("party", "init", "--config", path)
+    fingerprint = ending.out.split()[-1]
+    assert fingerprint.startswith("sha256:")
+    assert own_key(path) == fingerprint
+    assert Identity.load(path.parent / "state" / "identity.pem").fingerprint == fingerprint
+
+
+def test_init_twice(config: Path) -> None:
+    key = own_key(config)
+    assert "initialized already" in complaint(party("init", config), 2)
+    assert own_key(config) == key
+
+
+def test_init_after_a_loss(config: Path) -> None:
+    key = own_key(config)
+    for path in (config.parent / "state").glob(f"{LEDGER_FILE}*"):
+        path.unlink()
+    ending = party("init", config)
+    assert ending.code == 0
+    assert "counts as fully spent" in ending.out
+    assert own_key(config) == key
+    study = study_for(config)
+    assert "fully spent" in complaint(party("approve", config, study, "--yes"), 3)
+    ending = party("init", config, "--spent", "4/5")
+    assert ending.code == 0
+    assert "fully spent" not in ending.out
+    assert ledger(config)["spent"] == "4/5"
+    assert party("approve", config, study, "--yes").code == 0
+
+
+@pytest.mark.parametrize("text", ["much", "-1", "1/0", "nan", "", "inf"])
+def test_init_with_an_epsilon_that_is_none(tmp_path: Path, text: str) -> None:
+    path = write_party(tmp_path / "north")
+    assert "is not an epsilon" in complaint(party("init", path, "--spent", text), 2)
+    assert not (path.parent / "state").exists()
+
+
+def test_what_was_declared_does_not_go_down(config: Path) -> None:
+    party("init", config, "--spent", "1.5")
+    complaint(party("init", config, "--spent", "0"), 3)
+    assert ledger(config)["spent"] == "3/2"
+
+
+@pytest.mark.parametrize("verb", ["fingerprint", "ledger", "revoke x"])
+def test_before_init(tmp_path: Path, verb: str) -> None:
+    path = write_party(tmp_path / "north")
+    assert "init" in complaint(party(verb, path), 2)
+    assert not (path.parent / "state" / LEDGER_FILE).exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"sources": "x"}, "sources is not known"),
+        ({"curator": "sha256:abc"}, "curator"),
+        ({"address": "nowhere"}, "address"),
+        ({"max_epsilon_total": -1}, "max_epsilon_total"),
+        ({"approve": "always"}, "approve"),
+    ],
+)
+def test_a_configuration_that_is_none(tmp_path: Path, change: dict[str, Any], sentence: str) -> None:
+    path = write_party(tmp_path / "north", **change)
+    assert sentence in complaint(party("init", path), 2)
+
+
+def test_no_configuration(tmp_path: Path) -> None:
+    complaint(party("init", tmp_path / "none.yaml"), 2)
+
+
+# approve
+
+
+def test_approve_shows_what_is_vouched_for_and_reserves(config: Path) -> None:
+    study = study_for(config)
+    ending = party("approve", config, study, "--yes")
+    assert (ending.code, ending.err) == (0, "")
+    shown = "".join(line.split("│")[2].strip() for line in ending.out.splitlines() if line.startswith("│"))
+    for key in (own_key(config), OTHER[0]):
+        assert key in shown, "a fingerprint must be whole to be compared"
+    assert "at most 1 of these parties" in ending.out
+    assert "epsilon 1 is reserved for care-survey" in ending.out
+    state = ledger(config)
+    assert (state["spent"], state["held"], state["cap"]) == ("0", "1", "2")
+
+
+def test_a_dry_run_reserves_nothing(config: Path) -> None:
+    ending = party("approve", config, study_for(config), "--dry-run")
+    assert ending.code == 0
+    assert "Nothing was reserved" in ending.out
+    assert ledger(config)["held"] == "0"
+    assert ledger(config)["studies"] == []
+    assert not (config.parent / "state" / "snapshots").exists()
+
+
+def test_what_does_not_fit_is_shown_here_and_not_in_the_error(config: Path) -> None:
+    lines = [HEADER, "F,30,500,a", "M,140,,Zachariah", "Q,50,1001,c"]
+    (config.parent / "patients.csv").write_text("\n".join(lines) + "\n")
+    ending = party("approve", config, study_for(config), "--yes")
+    told = complaint(ending, 2)
+    assert told.startswith("the table does not fit the study's schema. ")
+    assert not any(character.isdigit() for character in told)
+    for column in ("sex", "age", "income", "ward"):
+        assert f"│ {column} " in ending.out
+        assert column not in told.split()
+    assert "outside the domain" in ending.out
+    assert "for your eyes only" in ending.out
+    assert "Zachariah" not in ending.out + ending.err
+    assert ledger(config)["held"] == "0"
+
+
+def test_another_row_count(config: Path) -> None:
+    ending = party("approve", config, study_for(config, rows=4), "--yes")
+    complaint(ending, 2)
+    assert "the row count is not the roster's" in ending.out
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [({"epsilon": 2.5}, "of 2 in all"), ({"collusion": 0}, "min_collusion")],
+)
+def test_policy_and_budget_refuse(config: Path, change: dict[str, Any], sentence: str) -> None:
+    told = complaint(party("approve", config, study_for(config, **change), "--yes"), 3)
+    assert sentence in told
+    assert ledger(config)["held"] == "0"
+
+
+def test_a_study_under_another_key(config: Path) -> None:
+    study = write_study(config.parent / "study.yaml")
+    assert "pins another key" in complaint(party("approve", config, study, "--yes"), 3)
+
+
+def test_a_study_without_this_party(config: Path) -> None:
+    study = write_study(config.parent / "study.yaml", roster={"valley": OTHER, "hill": ("sha256:" + "3" * 64, 7)})
+    assert "not on the roster" in complaint(party("approve", config, study, "--yes"), 3)
+
+
+def test_a_second_study_beyond_the_cap(config: Path) -> None:
+    party("approve", config, study_for(config, epsilon=1.5), "--yes")
+    told = complaint(party("approve", config, study_for(config, name="second", epsilon=0.6), "--yes"), 3)
+    assert "holds 1.5" in told
+    assert ledger(config)["held"] == "3/2"
+
+
+def test_approving_twice(config: Path) -> None:
+    study = study_for(config)
+    party("approve", config, study, "--yes")
+    assert "in the ledger already" in complaint(party("approve", config, study, "--yes"), 1)
+
+
+def test_no_table(config: Path) -> None:
+    (config.parent / "patients.csv").unlink()
+    assert "there is no table" in complaint(party("approve", config, study_for(config), "--yes"), 2)
+
+
+def test_no_study(config: Path) -> None:
+    complaint(party("approve", config, config.parent / "none.yaml", "--yes"), 2)
+
+
+# revoke
+
+
+def test_revoke_by_name_and_by_hash(config: Path) -> None:
+    for name in ("first", "second"):
+        party("approve", config, study_for(config, name=name, epsilon=0.5), "--yes")
+    hashes = {study["name"]: study["hash"] for study in ledger(config)["studies"]}
+    ending = party("revoke", config, "first")
+    assert ending.code == 0
+    assert "Revoked first; spent on it: epsilon 0." in ending.out
+    assert ledger(config)["held"] == "1/2"
+    assert party("revoke", config, hashes["second"]).code == 0
+    assert ledger(config)["held"] == "0"
+    assert {study["state"] for study in ledger(config)["studies"]} == {"revoked"}
+
+
+def test_revoke_what_is_not_there(config: Path) -> None:
+    assert "no open approval of care-survey" in complaint(party("revoke", config, "care-survey"), 1)
+    party("approve", config, study_for(config), "--yes")
+    party("revoke", config, "care-survey")
+    complaint(party("revoke", config, "care-survey"), 1)
+
+
+# ledger
+
+
+def test_the_ledger_for_people(config: Path) -> None:
+    party("approve", config, study_for(config), "--yes")
+    ending = party("ledger", config)
+    assert (ending.code, ending.err) == (0, "")
+    assert "patients: spent 0, held 1, of epsilon 2 in all" in ending.out
+    assert "care-survey" in ending.out
+
+
+def test_the_exported_chain_can_be_checked_by_others(config: Path) -> None:
+    party("approve", config, study_for(config), "--yes")
+    party("revoke", config, "care-survey")
+    for arguments in (["ledger", "--config", config, "export"], ["ledger", "export", "--config", config]):
+        ending = synod("party", *arguments)
+        assert (ending.code, ending.err) == (0, "")
+        export = json.loads(ending.out)
+        previous = "00" * 32
+        for sequence, entry in enumerate(export["entries"], 1):
+            assert (entry["sequence"], entry["previous"]) == (sequence, previous)
+            previous = canonical_hash(entry).hex()
+        assert [entry["kind"] for entry in export["entries"]] == ["opened", "approved", "revoked"]
+        first = canonical_hash(export["entries"][0]).hex()
+        assert export["head"] == {"sequence": 3, "hash": previous, "ledger": first}
+        key = bytes.fromhex(export["identity"])
+        assert verify(key, "head", export["head"], bytes.fromhex(export["signature"]))
+
+
+def test_the_exported_chain_has_no_secret(config: Path) -> None:
+    opened = Ledger.open(config.parent / "state")
+    secret = opened.secret().hex()
+    opened.close()
+    assert secret not in synod("party", "ledger", "--config", config, "export").out
+
+
+def test_a_ledger_that_was_altered(config: Path) -> None:
+    party("approve", config, study_for(config), "--yes")
+    with sqlite3.connect(config.parent / "state" / LEDGER_FILE) as connection:
+        connection.execute('UPDATE entries SET body = replace(body, \'"reserved":"1"\', \'"reserved":"0"\')')
+    for verb in ("ledger", "revoke care-survey"):
+        assert "chain is broken at entry 2" in complaint(party(verb, config), 5)
+
+
+# serve and doctor, as far as they come without a curator
+
+
+def test_serve_checks_its_certificate_before_dialing(config: Path) -> None:
+    assert "cannot be read" in complaint(party("serve", config), 4)
+
+
+def test_serve_with_the_certificate_of_another(config: Path, tmp_path: Path) -> None:
+    synod("certs", "init", tmp_path / "certs")
+    synod("certs", "issue", tmp_path / "certs", "valley")
+    for source, target in (("ca.pem", "ca.pem"), ("valley.pem", "north.pem"), ("valley.key", "north.key")):
+        shutil.copy(tmp_path / "certs" / source, config.parent / target)
+    assert "is for valley, not for north" in complaint(party("serve", config), 4)
+
+
+def test_doctor_names_what_fails_first(config: Path, tmp_path: Path) -> None:
+    ending = party("doctor", config)
+    assert ending.code == 4
+    lines = ending.out.splitlines()
+    assert lines[0].startswith("FAIL certificate:")
+    assert lines[-1].startswith("FAIL port: 127.0.0.1:1 does not accept connections")

@@ -1,0 +1,254 @@
+"""`synod study check`, `draft` and `forecast`, and the verbs that need a curator when there is none."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+import yaml
+
+from synod.common.protocol.queries import moment_design
+from synod.common.runtime.yamltext import load_yaml
+from synod.common.study.study import load_study
+from synod.party.table.source import read_table
+from tests.support.commands import complaint, synod, write_study
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    return write_study(tmp_path / "study.yaml")
+
+
+# check
+
+
+def test_check_prints_the_resolved_study_its_hash_and_its_plan(study: Path) -> None:
+    resolved = load_study(study).resolve()
+    ending = synod("study", "check", study)
+    assert (ending.code, ending.err) == (0, "")
+    assert f"Hash: {resolved.digest().hex()}" in ending.out
+    assert "sum-moments" in ending.out
+    as_json = synod("study", "check", study, "--json")
+    document = json.loads(as_json.out)
+    assert document["hash"] == resolved.digest().hex()
+    assert document["study"] == resolved.to_json()
+    assert document["study"]["rows"] == 10
+    assert [(step["label"], step["cost"]) for step in document["plan"]] == [("moments", "1"), ("rows", "0")]
+
+
+def test_check_without_a_roster(tmp_path: Path) -> None:
+    ending = synod("study", "check", write_study(tmp_path / "study.yaml", roster={}))
+    assert ending.code == 0
+    assert "without a roster" in ending.out
+
+
+BROKEN: dict[str, tuple[dict[str, Any], str]] = {
+    "unknown key": ({"epsilons": 1}, "epsilons is not known"),
+    "unknown method": ({"method": {"name": "magic"}}, "method"),
+    "a later method": ({"method": {"name": "privbayes"}}, "not in this version"),
+    "epsilon of text": ({"epsilon": "much"}, "epsilon"),
+    "epsilon of nothing": ({"epsilon": 0}, "epsilon"),
+    "rows of a fraction": ({"rows": 1.5}, "rows"),
+    "weak key": ({"key_bits": 1024}, "key_bits"),
+    "too much collusion": ({"collusion": 2}, "collusion"),
+    "no schema": ({"schema": []}, "schema"),
+    "a name with a slash": ({"name": "../x"}, "name"),
+    "a number for a category": (
+        {"schema": [{"name": "a", "type": "categorical", "categories": [0, 1]}]},
+        "put it in quotes",
+    ),
+    "twice the same attribute": (
+        {"schema": [{"name": "a", "type": "integer", "min": 0, "max": 1}] * 2},
+        "the attribute a stands twice",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "sentence"), BROKEN.values(), ids=BROKEN.keys())
+def test_check_refuses_what_is_no_study(tmp_path: Path, change: dict[str, Any], sentence: str) -> None:
+    path = write_study(tmp_path / "study.yaml", **change)
+    told = complaint(synod("study", "check", path), 2)
+    assert sentence in told
+    assert str(path) in told
+
+
+FILES: dict[str, bytes] = {
+    "empty": b"",
+    "a list": b"- a\n",
+    "no YAML": b"a: [1\n",
+    "not UTF-8": b"name: \xff\n",
+    "a key twice": b"name: a\nname: b\n",
+}
+
+
+@pytest.mark.parametrize("content", FILES.values(), ids=FILES.keys())
+def test_check_refuses_what_is_no_file_of_a_study(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "study.yaml"
+    path.write_bytes(content)
+    complaint(synod("study", "check", path), 2)
+
+
+@pytest.mark.parametrize("command", ["check", "forecast", "submit"])
+def test_a_file_that_is_not_there(tmp_path: Path, command: str) -> None:
+    complaint(synod("study", command, tmp_path / "none.yaml"), 2)
+    complaint(synod("study", command, tmp_path), 2)
+
+
+# forecast
+
+
+def forecast(study: Path) -> list[dict[str, Any]]:
+    """The rounds of a study that is of moments, where there are no pairs to cover."""
+    found = json.loads(synod("study", "forecast", study, "--json").out)
+    assert set(found) == {"rounds", "covers"}
+    assert found["covers"] == []
+    rounds: list[dict[str, Any]] = found["rounds"]
+    return rounds
+
+
+def test_forecast(study: Path) -> None:
+    ending = synod("study", "forecast", study)
+    assert (ending.code, ending.err) == (0, "")
+    assert "care-survey: 2 rounds" in ending.out
+    (round_,) = forecast(study)
+    assert round_["label"] == "moments"
+    assert round_["numbers"] > round_["ciphertexts"] >= 1
+    assert round_["bytes_per_party"] == round_["ciphertexts"] * 512
+    assert min(round_["seconds_per_party"], round_["memory_mib"], round_["error"]) > 0
+
+
+def test_forecast_errors_shrink_with_epsilon_and_rows(tmp_path: Path) -> None:
+    def error(**changes: Any) -> float:
+        (found,) = forecast(write_study(tmp_path / "s.yaml", **changes))
+        return float(found["error"])
+
+    keys = ["sha256:" + digit * 64 for digit in "12"]
+    base = error()
+    assert error(epsilon=10) == pytest.approx(base / 10, rel=0.01)
+    assert error(roster={"a": (keys[0], 30), "b": (keys[1], 70)}) == pytest.approx(base / 10, rel=0.01)
+
+
+def test_the_forecast_error_is_that_of_the_released_sum(study: Path) -> None:
+    """K/(K-t) times the variance of a discrete Laplace variable, on a count in units of 4 L^2 per row."""
+    resolved = load_study(study).resolve()
+    design = moment_design(resolved)
+    scale = design.sensitivity / 1
+    (found,) = forecast(study)
+    deviation = math.sqrt(2 / (2 - 1) * 2 * scale**2)
+    assert found["error"] == pytest.approx(deviation / (4 * design.unit**2 * 10), rel=1e-6)
+
+
+def test_forecast_needs_a_roster(tmp_path: Path) -> None:
+    told = complaint(synod("study", "forecast", write_study(tmp_path / "study.yaml", roster={})), 2)
+    assert "has no roster" in told
+
+
+# draft
+
+
+TABLE = """\
+id,sex,age,weight,flag,born,note
+1,F,30,60.5,True,2001-02-03,
+2,M,41,,false,2001-02-04,x
+3,F,,71.25,True,2001-02-03,yes
+"""
+
+
+def draft(path: Path) -> dict[str, dict[str, Any]]:
+    ending = synod("study", "draft", path)
+    assert (ending.code, ending.err) == (0, "")
+    assert "NOT PRIVATE" in ending.out
+    return {attribute["name"]: attribute for attribute in yaml.safe_load(ending.out)["schema"]}
+
+
+def test_draft_proposes_types_and_domains(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(TABLE)
+    found = draft(tmp_path / "t.csv")
+    assert list(found) == ["id", "sex", "age", "weight", "flag", "born", "note"]
+    assert found["sex"] == {"name": "sex", "type": "categorical", "categories": ["F", "M"]}
+    assert found["age"] == {"name": "age", "type": "integer", "min": 30, "max": 41, "bins": 12, "nullable": True}
+    assert found["weight"] == {
+        "name": "weight", "type": "real", "min": 60.5, "max": 71.25, "bins": 16, "nullable": True,
+    }  # fmt: skip
+    assert found["note"] == {"name": "note", "type": "categorical", "categories": ["x", "yes"], "nullable": True}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_draft_is_a_study_that_its_table_fits(tmp_path: Path, suffix: str) -> None:
+    """What is drafted as categories is what the party's reader will meet."""
+    path = tmp_path / f"t{suffix}"
+    if suffix == ".csv":
+        path.write_text(TABLE)
+    else:
+        columns = {"sex": ["F", "M", "F"], "flag": [True, False, None], "age": [1, 2, 3], "x": [0.5, None, 0.25]}
+        pa.parquet.write_table(pa.table(columns), path)
+    (tmp_path / "draft.yaml").write_text(synod("study", "draft", path).out)
+    study = load_study(tmp_path / "draft.yaml")
+    read_table(path, study, unit=None, expected_rows=3)
+
+
+def test_a_draft_keeps_numbers_exact(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x\n0.00001\n0.3\n")
+    (tmp_path / "draft.yaml").write_text(synod("study", "draft", tmp_path / "t.csv").out)
+    (attribute,) = load_yaml(tmp_path / "draft.yaml")["schema"]
+    assert (str(attribute["min"]), str(attribute["max"])) in {("0.00001", "0.3"), ("0.000010", "0.3")}
+
+
+def test_a_draft_does_not_list_too_many_categories(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("name\n" + "".join(f"person {i}\n" for i in range(41)))
+    assert draft(tmp_path / "t.csv")["name"]["categories"] == ["TODO: too many to list"]
+
+
+@pytest.mark.parametrize("content", [b"", b"a,b\n1\n", b"\x00\xff\xfe"], ids=["empty", "broken", "binary"])
+def test_draft_of_what_is_no_table(tmp_path: Path, content: bytes) -> None:
+    for name in ("t.csv", "t.parquet"):
+        (tmp_path / name).write_bytes(content)
+        told = complaint(synod("study", "draft", tmp_path / name), 2)
+        assert "cannot be read as a table" in told
+
+
+def test_draft_of_no_file(tmp_path: Path) -> None:
+    ending = synod("study", "draft", tmp_path / "none.csv")
+    assert ending.code == 2
+    assert "does not exist" in ending.err
+
+
+# The verbs that talk to a curator
+
+
+def write_operator(folder: Path) -> Path:
+    synod("certs", "init", folder / "certs")
+    synod("certs", "issue", folder / "certs", "operator")
+    config = folder / "operator.yaml"
+    tls = {"ca": "certs/ca.pem", "certificate": "certs/operator.pem", "key": "certs/operator.key"}
+    config.write_text(yaml.safe_dump({"address": "127.0.0.1:1", "tls": tls}))
+    return config
+
+
+def test_a_curator_that_is_not_there(tmp_path: Path, study: Path) -> None:
+    config = write_operator(tmp_path)
+    for arguments in (
+        ("submit", study),
+        ("status",),
+        ("status", "care-survey", "--json"),
+        ("abort", "care-survey"),
+        ("fetch", "care-survey", "--out", tmp_path / "out"),
+    ):
+        told = complaint(synod("study", *arguments, "--config", config), 4)
+        assert "127.0.0.1:1 cannot be reached" in told
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_configuration_that_is_not_there(tmp_path: Path) -> None:
+    complaint(synod("study", "status", "--config", tmp_path / "none.yaml"), 2)
+
+
+def test_fetch_writes_over_nothing(tmp_path: Path) -> None:
+    config = write_operator(tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("kept")
+    told = complaint(synod("study", "fetch", "care-survey", "--out", tmp_path / "out", "--config", config), 2)
+    assert "not an empty folder" in told
