@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ROOMS := synod/__init__.py common curator party deploy bench tests
 VERSION := 0.1.0
-PROTOS := proto/synod/v1/party.proto proto/synod/v1/study.proto
+PROTOS := proto/synod/v1/party.proto proto/synod/v1/query.proto proto/synod/v1/study.proto
 
 COMPOSE := $(shell command -v docker-compose || echo docker compose)
 

@@ -62,6 +62,18 @@ class PublicKey:
         n_bytes = self.n.to_bytes((self.bits + 7) // 8, "big")
         return sha256(n_bytes + self.h_s.to_bytes(self.ciphertext_bytes, "big")).hexdigest()
 
+    def to_json(self) -> dict[str, str]:
+        """Both numbers in hexadecimal."""
+        return {"n": f"{self.n:x}", "h_s": f"{self.h_s:x}"}
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, str]) -> "PublicKey":
+        """Reads what `to_json` wrote; whether it is a sound key is for `check_public_key` to say."""
+        key = cls(int(fields["n"], 16), int(fields["h_s"], 16))
+        if key.to_json() != dict(fields):
+            raise ValueError("not a key in its one written form")
+        return key
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SecretKey:

@@ -54,19 +54,31 @@ def _from_grid(values: object) -> Floats:
     return numbers
 
 
-def parse_model(data: object, design: MomentDesign) -> GaussianModel:
-    """Reads what `to_json` wrote, for this design; anything else is refused."""
-    width = design.width - 1
+def read_model(data: object) -> GaussianModel:
+    """Reads what `to_json` wrote; anything else is refused."""
     try:
         assert isinstance(data, dict)
         loadings, shift, spread = (_from_grid(data[key]) for key in ("loadings", "shift", "spread"))
         noise = float(_from_grid([data["noise"]])[0])
+        assert loadings.ndim == 2
     except (AssertionError, KeyError, TypeError, ValueError, OverflowError):
         raise invalid("the model is malformed.") from None
-    fits = loadings.ndim == 2 and len(loadings) == width and 1 <= loadings.shape[1] <= max(width, 1)
-    if not fits or shift.shape != (width,) or spread.shape != (width,) or noise < 0:
-        raise invalid("the model does not fit the study's schema.")
     return GaussianModel(loadings, noise, shift, spread)
+
+
+def check_model(model: GaussianModel, design: MomentDesign) -> None:
+    """Raises unless the model has the shapes that this design calls for."""
+    width = design.width - 1
+    fits = len(model.loadings) == width and 1 <= model.loadings.shape[1] <= max(width, 1)
+    if not fits or model.shift.shape != (width,) or model.spread.shape != (width,) or model.noise < 0:
+        raise invalid("the model does not fit the study's schema.")
+
+
+def parse_model(data: object, design: MomentDesign) -> GaussianModel:
+    """Reads what `to_json` wrote, for this design."""
+    model = read_model(data)
+    check_model(model, design)
+    return model
 
 
 def latent_rows(model: GaussianModel, rows: int, *, rng: np.random.Generator) -> Floats:

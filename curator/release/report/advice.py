@@ -1,28 +1,18 @@
 """The end of the page: what not to do with the rows, how to verify them, how to cite them."""
 
-from synod.common.methods.base import HpdpDp, Independent
 from synod.common.study.schema import write_decimal
 from synod.common.study.study import Study
+from synod.curator.methods.base import publisher_of
 from synod.curator.release.report.markup import Html, join, tag
 from synod.curator.release.report.sections import Imprint
 from synod.curator.release.report.wording import listed, whole
 
 MOST_AUTHORS = 8
+ORDER = "Do not compare the parties with each other: the order of the rows says nothing about them."
 
 
 def show_caveats(study: Study) -> Html:
     """What not to do with the rows."""
-    model = (
-        "Do not look for curved relations, for interactions of three columns or for impossible combinations: the model "
-        "keeps means, spreads and straight relations between pairs, and nothing else."
-        if isinstance(study.method, HpdpDp)
-        else "Do not look for relations between columns that no arrow of the network connects: they are lost or weak."
-    )
-    parties = (
-        "Do not compare the parties with each other by single rows: each party's part has noise of its own."
-        if isinstance(study.method, Independent)
-        else "Do not compare the parties with each other: the order of the rows says nothing about them."
-    )
     arithmetic = (
         "Do not compute p-values or intervals as if the rows were observations: the noise and the model's error are "
         "not in that arithmetic. More synthetic rows do not add information."
@@ -30,9 +20,9 @@ def show_caveats(study: Study) -> Html:
     warnings = [
         "Do not look for a person. No row is one, and a row that looks like somebody you know does so by chance.",
         arithmetic,
-        model,
+        *publisher_of(study).warnings(study),
         "Do not read rare categories: a share that is smaller than its band may be noise alone.",
-        *([parties] if len(study.roster) > 1 else []),
+        *([ORDER] if len(study.roster) > 1 else []),
         "Do not decide about people by it. It describes tables, with noise, as those tables were.",
     ]
     return tag("ul", *(tag("li", words) for words in warnings))

@@ -2,13 +2,11 @@
 
 from dataclasses import dataclass
 
-from synod.common.methods.base import HpdpDp
 from synod.common.study.study import RosterEntry, Study
-from synod.curator.release.report.accuracy import CountError
+from synod.curator.methods.base import CountError, publisher_of
 from synod.curator.release.report.charts import fold_table
-from synod.curator.release.report.margins import moment_deviation
 from synod.curator.release.report.markup import Html, join, tag
-from synod.curator.release.report.wording import METHODS, name_parties, percent_about, plural, rounded, whole
+from synod.curator.release.report.wording import name_parties, percent_about, plural, rounded, whole
 
 LEAST_ERROR = 0.1
 
@@ -27,7 +25,7 @@ def show_parties(study: Study, imprint: Imprint) -> Html:
     """What was published, by whom."""
     facts = {
         "Study": tag("strong", study.name),
-        "Method": Html(METHODS[study.method.name]),
+        "Method": Html(publisher_of(study).title),
         "Synthetic rows": Html(whole(study.rows or 0)),
         "Real rows behind it": Html(whole(study.total_rows)),
         "Study's hash": _key(study.digest().hex()),
@@ -58,9 +56,9 @@ def _party_row(entry: RosterEntry) -> Html:
 def show_error(study: Study, error: CountError) -> Html:
     """The error of a 2-way count, in plain words."""
     if error.deviation is None:
-        return join([tag("p", _without_counts(study, error)), _left_out(study)])
+        return join([tag("p", error.otherwise), _left_out(study)])
     figure = tag("strong", f"{name_error(error.deviation)} out of {whole(study.total_rows)}", class_="figure")
-    words = _describe_error(study, error.deviation)
+    words = _describe_error(study, error.deviation, error.counted)
     return join([tag("p", figure), tag("p", words), *_about_features(error), _left_out(study)])
 
 
@@ -69,10 +67,8 @@ def name_error(size: float) -> str:
     return f"± {rounded(size)}" if size >= LEAST_ERROR else f"< {LEAST_ERROR}"
 
 
-def _describe_error(study: Study, size: float) -> str:
+def _describe_error(study: Study, size: float, what: str) -> str:
     total = study.total_rows
-    moments = isinstance(study.method, HpdpDp)
-    what = "categories together" if moments else "features together, of which the model has a table,"
     if size < LEAST_ERROR:
         return (
             f"A count of two {what} is typically off by less than a tenth of a row out of {whole(total)} because of "
@@ -104,21 +100,6 @@ def _describe_pairs(error: CountError) -> str:
     if error.covered + error.partial < error.pairs:
         words += " What is said of the others follows from the model alone."
     return words
-
-
-def _without_counts(study: Study, error: CountError) -> str:
-    if isinstance(study.method, HpdpDp):
-        size = 2 * moment_deviation(study)
-        return (
-            "Fewer than two columns are categories, so no count of two follows from what was released. The mean of a "
-            f"number is typically off by {percent_about(size)} of its range because of the noise."
-        )
-    if error.partial:
-        return (
-            "No two columns were counted together by all parties: each party has a model of its own, and no such count "
-            "of all rows was released."
-        )
-    return "No two columns stand in one table of the model: they are published as if they were independent."
 
 
 def _left_out(study: Study) -> Html:

@@ -1,0 +1,96 @@
+"""The pooled moments of a study's schema: means, cross moments and counts in one encrypted sum."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from synod.common.crypto.canonical import Json
+from synod.common.crypto.packing import plan_slots
+from synod.common.models.moments import MomentDesign, design_moments
+from synod.common.protocol.queries.base import Counts, SumQuery
+from synod.common.protocol.steps import Limit, QueryKind, Step
+from synod.common.runtime.errors import check_failed, invalid
+from synod.common.study.encoding import codings_of
+from synod.common.study.study import Study
+from synod.v1 import query_pb2 as pb
+
+
+@lru_cache(maxsize=64)
+def moment_design(study: Study) -> MomentDesign:
+    """The columns of the study's moments."""
+    return design_moments(codings_of(study))
+
+
+@dataclass(frozen=True)
+class SumMoments(SumQuery[Counts]):
+    """All parties, encrypted and masked: the pooled moments of the whole schema plus one share of noise.
+
+    Guarantee: the L1 sensitivity is that of `MomentDesign.sensitivity`, with its proof.
+    """
+
+    kind: ClassVar[QueryKind] = QueryKind.SUM_MOMENTS
+
+    def to_json(self) -> dict[str, Json]:
+        """The canonical form."""
+        return {"kind": self.kind.value}
+
+    @classmethod
+    def from_json(cls, data: Any) -> Self:
+        """Reads the canonical form, which has nothing but its kind."""
+        del data
+        return cls()
+
+    def to_proto(self) -> pb.Query:
+        """The message."""
+        return pb.Query(sum_moments=pb.SumMoments())
+
+    @classmethod
+    def from_proto(cls, message: pb.Query) -> Self:
+        """Reads the message."""
+        del message
+        return cls()
+
+    def check(self, study: Study) -> None:
+        """Moments are of quantized numbers, which not every method has."""
+        if study.method.number_levels is None:
+            raise invalid("the query is of another method than the study's.")
+
+    def size(self, study: Study) -> Limit:
+        """How many moments there are."""
+        return Limit(numbers=moment_design(study).length)
+
+    @classmethod
+    def check_room(cls, step: Step, study: Study) -> None:
+        """The sums with their noise must fit their slots."""
+        terms = cls().terms(step, study)
+        plan_slots(terms.length, terms.low, terms.high, terms.noise_bound, study.key_bits)
+
+    def sensitivity(self, study: Study) -> int:
+        """In the integer units of the design."""
+        return moment_design(study).sensitivity
+
+    def bounds(self, study: Study) -> tuple[int, int]:
+        """Between which integers each exact moment of the roster's rows lies."""
+        return moment_design(study).bounds(study.total_rows)
+
+    def unit(self, study: Study) -> int:
+        """A product of two values in [-1/2, 1/2] is in units of 1 / (4 L^2)."""
+        return 4 * moment_design(study).unit ** 2
+
+    def split(self, sums: Counts, study: Study) -> Counts:
+        """The moments, in the design's order."""
+        del study
+        return sums
+
+    def write_answer(self, answer: Counts) -> bytes:
+        """Released moments, 8 bytes each, little-endian."""
+        return answer.astype("<i8").tobytes()
+
+    def read_answer(self, payload: bytes, study: Study, party: str | None = None) -> Counts:
+        """Reads released moments."""
+        del party
+        if len(payload) != 8 * moment_design(study).length:
+            raise check_failed("the stored moments are not as many as the study has.")
+        return np.frombuffer(payload, dtype="<i8").astype(np.int64)
