@@ -23,7 +23,9 @@ from synod.common.study.study import Study, parse_study
 from synod.deploy.evaluate.marginals import measure_marginals
 from synod.deploy.evaluate.tables import Table, bin_table, make_table, read_columns
 from synod.deploy.simulate import publish_in_process
-from synod.party.table.source import Snapshot, count_rows, read_table
+from synod.party.table.encode import read_table
+from synod.party.table.snapshot import Snapshot
+from synod.party.table.source import count_rows
 
 METHODS: dict[str, dict[str, Any]] = {
     "hpdp-dp": {"name": "hpdp-dp"},

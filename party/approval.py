@@ -14,7 +14,8 @@ from synod.common.study.study import Study
 from synod.party.account import Account
 from synod.party.ledger import LEDGER_FILE, Ledger
 from synod.party.policy import check_policy
-from synod.party.table.source import Snapshot, drop_snapshot, read_table, save_snapshot
+from synod.party.table.encode import read_table
+from synod.party.table.snapshot import Snapshot, drop_snapshot, save_snapshot
 
 IDENTITY_FILE = "identity.pem"
 

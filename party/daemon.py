@@ -26,7 +26,8 @@ from synod.party.rounds import (
     read_document,
     secrets_of,
 )
-from synod.party.table.source import TableError, drop_snapshot, load_snapshot
+from synod.party.table.encode import TableError
+from synod.party.table.snapshot import drop_snapshot, load_snapshot
 from synod.v1 import party_pb2 as pb
 
 log = logging.getLogger("synod.party")

@@ -21,7 +21,7 @@ from synod.common.study.study import Study
 from synod.party.account import Approval
 from synod.party.answer import Round, Secrets, answer
 from synod.party.ledger import Ledger, StoredAnswer
-from synod.party.table.source import Snapshot
+from synod.party.table.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from synod.common.study.encoding import Codes
 from synod.common.study.study import Study, parse_study
 from synod.deploy.evaluate.classifiers import Target, parse_target
 from synod.deploy.evaluate.tables import in_bins, make_table, read_columns, split_bits
-from synod.party.table.source import read_table
+from synod.party.table.encode import read_table
 
 MADE = "made"
 MADE_SIZES = {"nltcs": (2,) * 16, "adult": (16, 7, 16, 16, 16, 7, 14, 6, 5, 2, 16, 16, 16, 41, 2)}

@@ -23,7 +23,7 @@ from synod.common.study.study import Study, load_study
 from synod.deploy.cli.terminal import Example, ExampleGroup, command, say, say_json, serving, show_table
 from synod.party.approval import check_study, identity_path, initialize, reserve, revoke
 from synod.party.ledger import Ledger
-from synod.party.table.source import TableError
+from synod.party.table.encode import TableError
 
 config_option = click.option(
     "--config", "config", type=click.Path(path_type=Path), default=Path("party.yaml"), show_default=True,

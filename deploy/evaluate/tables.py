@@ -16,7 +16,8 @@ from synod.common.study.encoding import Codes, Coding, codings_of, decode_number
 from synod.common.study.features import Feature, encode_features, features_of
 from synod.common.study.schema import CategoricalAttribute, IntegerAttribute, RealAttribute
 from synod.common.study.study import Study
-from synod.party.table.source import TableError, count_rows, read_table
+from synod.party.table.encode import TableError, read_table
+from synod.party.table.source import count_rows
 
 SUFFIXES = (".csv", ".parquet")
 SYNTHETIC_FILE = "synthetic.parquet"

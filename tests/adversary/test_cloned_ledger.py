@@ -16,7 +16,7 @@ from synod.common.study.study import Study
 from synod.party import ledger as ledger_module
 from synod.party.answer import Secrets
 from synod.party.ledger import Ledger
-from synod.party.table.source import Snapshot
+from synod.party.table.snapshot import Snapshot
 from tests.support.asked_parties import NOW, House, open_house, seal
 from tests.support.attacks import Numbers, exact_sum, pattern_table, small_case
 from tests.support.rosters import Member, Table, answer, ask, make_key, make_transcript, open_sum

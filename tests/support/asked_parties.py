@@ -12,7 +12,7 @@ from synod.common.study.study import Study
 from synod.curator.session import seal_transcript
 from synod.party.ledger import Ledger, StoredAnswer
 from synod.party.rounds import Responder, answer_round, check_round, expected_query, open_approval, secrets_of
-from synod.party.table.source import Snapshot
+from synod.party.table.snapshot import Snapshot
 from tests.support.rosters import Member, Table, make_identity
 
 CURATOR = make_identity("curator")

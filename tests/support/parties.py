@@ -26,7 +26,7 @@ from synod.common.study.study import Study, parse_study
 from synod.party.answer import Secrets
 from synod.party.ledger import Ledger
 from synod.party.rounds import Responder, answer_round, check_round, expected_query, open_approval
-from synod.party.table.source import Snapshot
+from synod.party.table.snapshot import Snapshot
 
 NAMES = ("north", "harbour", "valley")
 ROWS = (40, 50, 60)

@@ -20,7 +20,7 @@ from synod.common.protocol.transcript import Enrolment, Transcript
 from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.study import Study, parse_study
 from synod.party.answer import Round, Secrets, answer_sum
-from synod.party.table.source import Snapshot
+from synod.party.table.snapshot import Snapshot
 
 KEY_BITS = 2048
 Table = Sequence[Codes]

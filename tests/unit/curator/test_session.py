@@ -67,7 +67,7 @@ def copy_actors(study: Study, ledgers: Path, folder: Path) -> list[Actor]:
 
 def open_actor(study: Study, folder: Path, name: str) -> Actor:
     from synod.party.rounds import Responder
-    from synod.party.table.source import Snapshot
+    from synod.party.table.snapshot import Snapshot
 
     curator, ledger = identity_of(CURATOR).fingerprint, Ledger.open(folder / name)
     responder = Responder(name, identity_of(name), ledger, curator, 1, MAX_CELLS)

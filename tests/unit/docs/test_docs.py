@@ -41,6 +41,8 @@ PROGRAM = r"(?:\.?venv/bin/|/opt/synod/bin/)?synod(?![\w:.-])"
 CONTAINER = r"docker-compose run --rm(?: -T)? (?:party|curator|operator)(?= )"
 COMMAND = re.compile(rf"(?<![\w./-])(?:{PROGRAM}|{CONTAINER})((?: [^|;&)`\n]*)?)")
 REDIRECTION = re.compile(r"(?:[0-9]?>>?|<)\s*\S+")
+PLACE = re.compile(r"`((?:common|party|curator|deploy|proto|tests|bench|docs|examples)/[\w./*-]*)(?:: [\w.]+)?`")
+MADE_LATER = ("bench/results",)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -176,6 +178,23 @@ def test_relative_links_resolve(page: Path) -> None:
         assert path.exists(), f"{page.name}: {target}"
         if anchor:
             assert anchor in anchors_of(path), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_ids)
+def test_every_path_in_the_prose_is_there(page: Path) -> None:
+    assert missing_places(prose(page)) == []
+
+
+def missing_places(text: str) -> list[str]:
+    """The paths in a text that lead nowhere; a word in capitals stands for any name."""
+    places = [place for place in PLACE.findall(text) if not place.startswith(MADE_LATER)]
+    return [place for place in places if not any(ROOT.glob(re.sub(r"\b[A-Z]+\b(?=\.py)", "*", place).rstrip("/")))]
+
+
+def test_a_path_that_leads_nowhere_is_noticed() -> None:
+    text = "`common/wire.py`, `common/methods/NAME.py`, `party/ledger.py: Ledger.charge`, `party/gone.py: go`"
+    assert missing_places(text) == ["common/wire.py", "party/gone.py"]
+    assert sum(len(PLACE.findall(prose(page))) for page in PAGES) >= 40
 
 
 def anchors_of(page: Path) -> set[str]:

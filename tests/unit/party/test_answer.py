@@ -20,7 +20,7 @@ from synod.common.protocol.queries import SumMoments, Synthesize, moment_design,
 from synod.common.study.encoding import codings_of
 from synod.common.study.study import Study
 from synod.party.answer import Round, Secrets, answer_sum, answer_synthesize, noisy_values
-from synod.party.table.source import Snapshot
+from synod.party.table.snapshot import Snapshot
 from tests.support.parties import WIDE, Actor, identity_of, make_actors, make_study, make_transcript, paillier_key
 
 

@@ -13,7 +13,7 @@ import yaml
 from synod.common.protocol.queries import moment_design
 from synod.common.runtime.yamltext import load_yaml
 from synod.common.study.study import load_study
-from synod.party.table.source import read_table
+from synod.party.table.encode import read_table
 from tests.support.commands import complaint, synod, write_study
 
 

@@ -34,7 +34,8 @@ from synod.common.privacy.coins import Coins
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries import SumMoments, sum_terms
 from synod.party.answer import noisy_values
-from synod.party.table.source import load_snapshot, read_table, save_snapshot
+from synod.party.table.encode import read_table
+from synod.party.table.snapshot import load_snapshot, save_snapshot
 from tests.support.parties import make_study
 
 setup = json.loads(sys.stdin.read())
