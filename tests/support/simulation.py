@@ -38,7 +38,7 @@ from synod.party.client import Greeting
 from synod.party.daemon import RETRIED, Daemon
 from synod.party.ledger import Head, Ledger
 from synod.v1 import party_pb2 as pb
-from tests.support.rosters import make_identity, make_key
+from tests.support.keys import identity_of, paillier_key
 
 T = TypeVar("T")
 
@@ -107,7 +107,7 @@ def settings_of(folder: Path, index: int, **changes: Any) -> PartySettings:
         "name": NAMES[index],
         "address": "localhost:1",
         "state": str(home / "state"),
-        "curator": make_identity("curator").fingerprint,
+        "curator": identity_of("curator").fingerprint,
         "dataset": "ward",
         "source": str(home / "table.csv"),
         "max_epsilon_total": 1,
@@ -190,12 +190,12 @@ class Curator:
     def start(self) -> None:
         """Opens the store, and resumes the study if it has not ended."""
         self.store, self.changes = Store(self.folder), WatchedChanges()
-        self.context = Context(self.store, make_identity("curator"), self.folder, self.changes, 1, self._clock)
+        self.context = Context(self.store, identity_of("curator"), self.folder, self.changes, 1, self._clock)
         self.handler = PartyHandler(self.context)
         self.store.add_study(self.study, now=int(self._clock()))
         self.task: asyncio.Task[None] | None = None
         if self.store.study(self.study.digest()).outcome is None:
-            self.task = self._loop.create_task(Session(self.context, self.study, make_key()).run())
+            self.task = self._loop.create_task(Session(self.context, self.study, paillier_key()).run())
 
     def stop(self) -> None:
         """Ends the process; what is on disk stays."""

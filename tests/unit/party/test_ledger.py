@@ -14,7 +14,7 @@ from synod.common.privacy.cost import Cost
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
 from synod.party.ledger import LEDGER_FILE, Ledger, StoredAnswer
-from tests.support.parties import make_study
+from tests.support.studies import make_study
 
 SNAPSHOT = bytes(range(32))
 

@@ -6,7 +6,7 @@ from synod.common.models.usefulness import own_cells, parameter_cells
 from synod.common.protocol.queries import ChooseParents
 from synod.common.runtime.errors import Code, SynodError
 from synod.party.rounds import check_table_size
-from tests.support.parties import make_study
+from tests.support.studies import make_study
 
 SCHEMA = [{"name": f"x{i}", "type": "categorical", "categories": ["a", "b"]} for i in range(6)]
 

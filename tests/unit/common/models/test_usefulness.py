@@ -17,7 +17,8 @@ from synod.common.models.usefulness import (
     own_cells,
     parameter_cells,
 )
-from tests.support.studies import categorical, make_study, pinned
+from tests.support.keys import pinned
+from tests.support.studies import categorical, make_study
 
 
 def degree(d: int, *, rows: int, epsilon: Fraction, theta: Decimal, shares: Fraction, nested: bool) -> int:

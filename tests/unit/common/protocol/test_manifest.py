@@ -35,13 +35,13 @@ from synod.common.protocol.transcript import Enrolment, Transcript
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
 from synod.curator.release.files import describe_release
-from tests.support.studies import PARTIES, make_study
+from tests.support.studies import NAMES, make_study
 
 CURATOR = Identity.generate()
-IDENTITIES = {name: Identity.generate() for name in PARTIES}
+IDENTITIES = {name: Identity.generate() for name in NAMES}
 STUDY: Study = make_study(
     seed=11,
-    roster=[{"name": name, "key": IDENTITIES[name].fingerprint, "rows": 2**i} for i, name in enumerate(PARTIES)],
+    roster=[{"name": name, "key": IDENTITIES[name].fingerprint, "rows": 2**i} for i, name in enumerate(NAMES)],
 )
 FILES = {"synthetic.csv": b"sex,age\nF,17\n", "synthetic.parquet": b"PAR1", "model.json": b"{}\n"}
 Path_ = tuple[str | int, ...]
@@ -69,9 +69,9 @@ def some_query(kind: QueryKind, study: Study) -> Query:
 
 
 def enrol(index: int, study: Study) -> Enrolment:
-    identity = IDENTITIES[PARTIES[index]]
+    identity = IDENTITIES[NAMES[index]]
     keys = (bytes([index + 1]) * 32, bytes([index + 50]) * 32)
-    return Enrolment(PARTIES[index], identity.public_key, *keys).signed_by(identity, study.digest())
+    return Enrolment(NAMES[index], identity.public_key, *keys).signed_by(identity, study.digest())
 
 
 def account(name: str, study: Study, transcript: Transcript) -> PartyAccount:
@@ -89,8 +89,8 @@ def write_release(folder: Path, study: Study = STUDY) -> dict[str, Any]:
     folder.mkdir()
     for name, data in FILES.items():
         (folder / name).write_bytes(data)
-    transcript = Transcript(study.digest(), 2**2047 + 5, 3**900, tuple(enrol(i, study) for i in range(len(PARTIES))))
-    accounts = [account(name, study, transcript) for name in PARTIES]
+    transcript = Transcript(study.digest(), 2**2047 + 5, 3**900, tuple(enrol(i, study) for i in range(len(NAMES))))
+    accounts = [account(name, study, transcript) for name in NAMES]
     content: dict[str, Any] = describe_release(study, transcript, accounts, queries_of(study), 11, folder)
     (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
     return content

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from synod.common.privacy.cost import FREE, Cost
 from synod.common.protocol import plan
 from synod.common.protocol.plan import Plan, QueryKind, Step, plan_study
-from tests.support.studies import PARTIES, make_study, pinned
+from tests.support.keys import pinned
+from tests.support.studies import NAMES, make_study
 
 
 @given(
@@ -37,11 +38,11 @@ def test_costs_add_up_to_at_most_epsilon_for_each_party(epsilon: Any, parties: i
 
 def test_steps_of_hpdp_dp() -> None:
     moments, rows = plan_study(make_study()).steps
-    assert moments == Step("moments", QueryKind.SUM_MOMENTS, PARTIES, Cost(Fraction(4, 5)))
-    assert rows == Step("rows", QueryKind.SYNTHESIZE, PARTIES, FREE)
+    assert moments == Step("moments", QueryKind.SUM_MOMENTS, NAMES, Cost(Fraction(4, 5)))
+    assert rows == Step("rows", QueryKind.SYNTHESIZE, NAMES, FREE)
     assert plan_study(make_study()).to_json() == [
-        {"label": "moments", "kind": "sum-moments", "answerers": [*PARTIES], "cost": "4/5"},
-        {"label": "rows", "kind": "synthesize", "answerers": [*PARTIES], "cost": "0"},
+        {"label": "moments", "kind": "sum-moments", "answerers": [*NAMES], "cost": "4/5"},
+        {"label": "rows", "kind": "synthesize", "answerers": [*NAMES], "cost": "0"},
     ]
 
 

@@ -27,7 +27,8 @@ from synod.common.protocol.queries import (
 )
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
-from tests.support.studies import categorical, integer, make_study, pinned, study_document
+from tests.support.keys import pinned
+from tests.support.studies import categorical, integer, make_study, study_document
 
 
 def roster(*rows: int) -> list[dict[str, Any]]:

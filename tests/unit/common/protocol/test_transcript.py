@@ -20,12 +20,12 @@ from synod.common.protocol.transcript import (
 )
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
-from tests.support.studies import PARTIES, make_study
+from tests.support.studies import NAMES, make_study
 
-IDENTITIES = [Identity.generate() for _ in PARTIES]
+IDENTITIES = [Identity.generate() for _ in NAMES]
 ROSTER = [
     {"name": name, "key": identity.fingerprint, "rows": 2**i}
-    for i, (name, identity) in enumerate(zip(PARTIES, IDENTITIES, strict=True))
+    for i, (name, identity) in enumerate(zip(NAMES, IDENTITIES, strict=True))
 ]
 STUDY: Study = make_study(roster=ROSTER)
 STUDY_HASH = STUDY.digest()
@@ -35,7 +35,7 @@ MODULUS, GENERATOR = 2**2047 + 9, 3**1200
 def enrol(index: int, *, study_hash: bytes = STUDY_HASH, identity: Identity | None = None) -> Enrolment:
     signer = identity or IDENTITIES[index]
     exchange = X25519PrivateKey.from_private_bytes(bytes([index + 1]) * 32).public_key().public_bytes_raw()
-    return Enrolment(PARTIES[index], signer.public_key, exchange, bytes([index]) * 32).signed_by(signer, study_hash)
+    return Enrolment(NAMES[index], signer.public_key, exchange, bytes([index]) * 32).signed_by(signer, study_hash)
 
 
 TRANSCRIPT = Transcript(STUDY_HASH, MODULUS, GENERATOR, tuple(enrol(i) for i in range(3)))
@@ -118,7 +118,7 @@ def test_enrolments_that_are_not_sound_are_refused() -> None:
     ]
     for enrolment, sentence in cases:
         assert sentence in failure(partial(check_enrolment, enrolment, STUDY, STUDY_HASH))
-        index = PARTIES.index(enrolment.name) if enrolment.name in PARTIES else 0
+        index = NAMES.index(enrolment.name) if enrolment.name in NAMES else 0
         assert failure(partial(check_transcript, with_enrolment(index, enrolment), STUDY, STUDY_HASH))
 
 

@@ -14,7 +14,8 @@ from synod.common.crypto.canonical import canonical_bytes
 from synod.common.methods.base import LATER_METHODS, METHODS
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import LARGEST_ROSTER, LARGEST_SCHEMA, load_study, parse_study
-from tests.support.studies import categorical, integer, make_study, pinned, real, study_document
+from tests.support.keys import pinned
+from tests.support.studies import categorical, integer, make_study, real, study_document
 
 
 def complaint(**changes: Any) -> str:

@@ -22,7 +22,7 @@ from synod.curator.inference.gaussian import (
     project_to_simplex,
     read_targets,
 )
-from tests.support.parties import make_study
+from tests.support.studies import make_study
 
 Floats = NDArray[np.float64]
 numbers = st.floats(-3, 3, allow_nan=False, width=32)

@@ -31,7 +31,8 @@ from synod.curator.methods import RECIPES
 from synod.curator.methods.base import Parties, Publication, Sets
 from synod.curator.release.files import decode_table
 from synod.deploy.simulate import InProcessParties, publish_in_process
-from tests.support.parties import draw_columns, make_study, seeded
+from tests.support.keys import seeded
+from tests.support.studies import draw_columns, make_study
 
 METHODS: dict[str, dict[str, Any]] = {
     "sequential": {"name": "dp-subn"},

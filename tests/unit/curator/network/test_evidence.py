@@ -12,7 +12,7 @@ from synod.common.protocol.queries import LocalMarginals, SumMarginals, local_sc
 from synod.curator.methods.base import Released
 from synod.curator.network.evidence import Evidence
 from synod.curator.network.tables import mutual_information
-from tests.support.parties import make_study
+from tests.support.studies import make_study
 
 SIZES = (2, 3, 2, 4)
 STUDY = make_study(

@@ -12,7 +12,7 @@ from synod.common.runtime.errors import Code, SynodError
 from synod.deploy.evaluate.classifiers import Misclassification, Target, measure_misclassification, parse_target
 from synod.deploy.evaluate.tables import Table
 from tests.support.comparisons import draw_table, table_of
-from tests.support.parties import make_study
+from tests.support.studies import make_study
 
 SIZES = (2, 5, 3, 4)
 

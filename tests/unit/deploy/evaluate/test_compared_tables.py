@@ -22,7 +22,7 @@ from synod.deploy.evaluate.tables import (
     read_columns,
     split_bits,
 )
-from tests.support.parties import draw_columns, make_study
+from tests.support.studies import draw_columns, make_study
 
 SCHEMA: list[dict[str, Any]] = [
     {"name": "sex", "type": "categorical", "categories": ["F", "M"]},

@@ -16,7 +16,7 @@ from synod.common.study.encoding import Codes
 from synod.common.study.features import encode_features
 from synod.common.study.study import Study
 from synod.deploy.evaluate.information import measure_information, mutual_information, read_networks
-from tests.support.parties import make_study
+from tests.support.studies import make_study
 
 SCHEMA = (
     {"name": "sex", "type": "categorical", "categories": ["F", "M"]},

@@ -23,7 +23,8 @@ from synod.party.count import parents as parents_module
 from synod.party.count.choice import permute_and_flip
 from synod.party.count.parents import choose_parents, exact_counts, noisy_counts
 from synod.party.count.scores import score_sensitivity
-from tests.support.parties import draw_columns, make_study, seeded
+from tests.support.keys import seeded
+from tests.support.studies import draw_columns, make_study
 
 SIZES = (2, 3, 2, 5)
 

@@ -15,7 +15,7 @@ from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
 from synod.party.table import source as dataset
 from synod.party.table.source import Misfit, TableError, count_rows, load_snapshot, read_table, save_snapshot
-from tests.support.parties import make_study
+from tests.support.studies import make_study
 
 SECRET = "Zachariah"  # a value that must never stand in an error
 NOT_WHOLE = "not a whole number"
