@@ -17,7 +17,6 @@ from synod.common.models.usefulness import (
     own_cells,
     parameter_cells,
 )
-from tests.support.keys import pinned
 from tests.support.studies import categorical, make_study
 
 
@@ -122,9 +121,8 @@ ROWS = (4_000, 8_000, 16_000)
 
 
 def network_study(method: dict[str, Any], **changes: Any) -> Any:
-    roster = [{"name": f"p{i}", "key": pinned(i), "rows": rows} for i, rows in enumerate(ROWS)]
     schema = [categorical(f"a{i}", 2) for i in range(12)]
-    return make_study(method=method, roster=roster, schema=schema, epsilon="0.5", **changes)
+    return make_study(method=method, rows=ROWS, schema=schema, epsilon="0.5", **changes)
 
 
 @pytest.mark.parametrize("collusion", [0, 1, 2])
