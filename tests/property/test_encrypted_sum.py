@@ -21,18 +21,18 @@ from synod.common.study.study import Study
 from tests.support.encrypted_sums import answer_all, ask, layout_of, make_sum_study, open_sum
 from tests.support.keys import paillier_key
 from tests.support.parties import PartyInMemory, make_transcript, parties_in_memory
-from tests.support.studies import fill_table
+from tests.support.studies import categorical, fill_table, integer, real
 
 SPARE_BITS = 64
 
 ATTRIBUTES: list[dict[str, Any]] = [
-    {"name": "sex", "type": "categorical", "categories": ["F", "M"]},
-    {"name": "ward", "type": "categorical", "categories": ["acute", "day", "long"]},
-    {"name": "smoker", "type": "categorical", "categories": ["never", "once", "daily"], "nullable": True},
-    {"name": "age", "type": "integer", "min": 17, "max": 90},
-    {"name": "weight", "type": "real", "min": "2.5", "max": 200, "nullable": True},
-    {"name": "country", "type": "categorical", "categories": ["here"]},
-    {"name": "insured", "type": "categorical", "categories": ["yes"], "nullable": True},
+    categorical("sex", ("F", "M")),
+    categorical("ward", ("acute", "day", "long")),
+    categorical("smoker", ("never", "once", "daily"), nullable=True),
+    integer("age", 17, 90),
+    real("weight", "2.5", "200", nullable=True),
+    categorical("country", ("here",)),
+    categorical("insured", ("yes",), nullable=True),
 ]
 
 

@@ -32,7 +32,7 @@ from synod.curator.checks import check_account, check_header, check_moments, che
 from tests.support.curators import stored_answer
 from tests.support.keys import identity_of, paillier_key, seeded
 from tests.support.parties import PartyUnderTest, encode_query, make_transcript, open_parties, seal
-from tests.support.studies import WIDE_SCHEMA, draw_columns, make_model, make_study
+from tests.support.studies import WIDE_SCHEMA, categorical, draw_columns, make_model, make_study
 
 PUBLIC = paillier_key().public
 
@@ -300,7 +300,7 @@ def test_6_a_moment_out_of_range(large: Study) -> None:
 
 
 def test_6_pairs_of_blocks_add_up_too() -> None:
-    wards = [{"name": name, "type": "categorical", "categories": ["a", "b", "c"]} for name in ("one", "two")]
+    wards = [categorical(name, ("a", "b", "c")) for name in ("one", "two")]
     study = make_study(rows=(4_000, 5_000, 6_000), epsilon="10", schema=wards)
     terms, design = terms_of(study), moment_design(study)
     exact = exact_moments(study)

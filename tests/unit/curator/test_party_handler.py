@@ -115,11 +115,11 @@ def test_one_move_for_each_study_and_none_for_those_to_skip(
     context.store.add_study(second, now=9)
     assert handler.moves("north", set()) == [
         NextMove(second.digest(), "second", "enrol"),
-        NextMove(study.digest(), "checked", "enrol"),
+        NextMove(study.digest(), "care-survey", "enrol"),
     ]
-    assert [move.name for move in handler.moves("north", {second.digest()})] == ["checked"]
+    assert [move.name for move in handler.moves("north", {second.digest()})] == ["care-survey"]
     assert [move.name for move in handler.moves("desert", set())] == ["second"]
-    assert [move.name for move in handler.moves("valley", set())] == ["checked"]
+    assert [move.name for move in handler.moves("valley", set())] == ["care-survey"]
 
 
 # Who is on the roster

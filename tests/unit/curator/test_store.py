@@ -75,7 +75,7 @@ def test_unknown_studies(store: Store) -> None:
 
 def test_the_newest_study_comes_first(store: Store, study: Study) -> None:
     store.add_study(make_study(name="younger"), now=11)
-    assert [record.study.name for record in store.studies()] == ["younger", "checked"]
+    assert [record.study.name for record in store.studies()] == ["younger", "care-survey"]
 
 
 def test_states_follow_from_what_is_stored(store: Store, study: Study) -> None:

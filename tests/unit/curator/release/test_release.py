@@ -20,17 +20,17 @@ from synod.common.study.study import Study
 from synod.curator.release import files as release
 from synod.curator.release.files import decode_table, write_csv
 from tests.support.releases import AnsweredStudy
-from tests.support.studies import make_study
+from tests.support.studies import categorical, integer, make_study, real
 
 QUOTED: list[dict[str, Any]] = [
-    {"name": 'a, "quoted" name', "type": "categorical", "categories": ["x,y", 'say "x"', "two\nlines", "plain", " "]},
-    {"name": "n", "type": "integer", "min": 1, "max": 3, "nullable": True},
+    categorical('a, "quoted" name', ("x,y", 'say "x"', "two\nlines", "plain", " ")),
+    integer("n", 1, 3, nullable=True),
 ]
 TYPED: list[dict[str, Any]] = [
-    {"name": "text", "type": "categorical", "categories": ["01", "NA", "é"], "nullable": True},
-    {"name": "whole", "type": "integer", "min": -5, "max": 5, "nullable": True},
-    {"name": "real", "type": "real", "min": "-0.5", "max": "0.5", "nullable": True},
-    {"name": "constant", "type": "integer", "min": 7, "max": 7},
+    categorical("text", ("01", "NA", "é"), nullable=True),
+    integer("whole", -5, 5, nullable=True),
+    real("real", "-0.5", "0.5", nullable=True),
+    integer("constant", 7, 7),
 ]
 
 
@@ -101,7 +101,7 @@ def test_texts_that_need_quotes_get_them(tmp_path: Path) -> None:
 
 
 def test_only_a_name_needs_quotes(tmp_path: Path) -> None:
-    study = make_study(schema=[{"name": "a,b", "type": "categorical", "categories": ["x", "y"]}])
+    study = make_study(schema=[categorical("a,b", ("x", "y"))])
     write_csv(decode_table(study, columns_of(study, [0, 1]), rng=RNG), tmp_path / "t.csv")
     assert read_csv(tmp_path / "t.csv") == [["a,b"], ["x"], ["y"]]
 

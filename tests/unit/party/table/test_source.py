@@ -15,7 +15,7 @@ from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
 from synod.party.table import source as dataset
 from synod.party.table.source import Misfit, TableError, count_rows, load_snapshot, read_table, save_snapshot
-from tests.support.studies import make_study
+from tests.support.studies import categorical, integer, make_study, real
 
 SECRET = "Zachariah"  # a value that must never stand in an error
 NOT_WHOLE = "not a whole number"
@@ -26,9 +26,9 @@ COUNT = "the row count is not the roster's"
 REPEATED = "the unit of privacy stands in more than one row"
 NO_UNIT = "the unit of privacy is missing"
 
-COLOUR = {"name": "colour", "type": "categorical", "categories": ["red", "green", "blue"]}
-AGE = {"name": "age", "type": "integer", "min": 0, "max": 256}
-MASS = {"name": "mass", "type": "real", "min": "-1", "max": "1"}
+COLOUR = categorical("colour", ("red", "green", "blue"))
+AGE = integer("age", 0, 256)
+MASS = real("mass", "-1", "1")
 
 
 def study_of(rows: int, *schema: dict[str, Any]) -> Study:
@@ -258,13 +258,13 @@ def test_no_table_and_other_kinds_of_file(tmp_path: Path) -> None:
 
 
 def test_csv_quotes_and_commas_in_categories(tmp_path: Path) -> None:
-    schema = {"name": "a, b", "type": "categorical", "categories": ["x,y", 'say "x"', "plain"]}
+    schema = categorical("a, b", ("x,y", 'say "x"', "plain"))
     (tmp_path / "table.csv").write_text('"a, b"\n"x,y"\n"say ""x"""\nplain\n"plain"\n')
     assert read(tmp_path / "table.csv", study_of(4, schema)) == [[0, 1, 2, 2]]
 
 
 def test_csv_texts_that_look_like_numbers_or_nulls_stay_texts(tmp_path: Path) -> None:
-    schema = {"name": "code", "type": "categorical", "categories": ["01", "1", "NA", "null", "true", "1.0"]}
+    schema = categorical("code", ("01", "1", "NA", "null", "true", "1.0"))
     path = write_csv(tmp_path, {"code": ["1", "01", "NA", "null", "true", "1.0"]})
     assert read(path, study_of(6, schema)) == [[1, 0, 2, 3, 4, 5]]
 
@@ -291,7 +291,7 @@ CATEGORICALS: dict[str, tuple[pa.Array, list[str]]] = {
 
 @pytest.mark.parametrize(("column", "categories"), CATEGORICALS.values(), ids=CATEGORICALS.keys())
 def test_parquet_categories_of_other_types(tmp_path: Path, column: pa.Array, categories: list[str]) -> None:
-    schema = {"name": "x", "type": "categorical", "categories": categories, "nullable": True}
+    schema = categorical("x", categories, nullable=True)
     pa.parquet.write_table(pa.table({"x": column}), tmp_path / "table.parquet")
     assert read(tmp_path / "table.parquet", study_of(3, schema)) == [[1, 0, 2]]
 

@@ -18,16 +18,13 @@ from synod.curator.release.report.accuracy import expected_error
 from synod.curator.release.report.graph import read_networks
 from tests.support.keys import seeded
 from tests.support.reports import render_report, section, text_of
-from tests.support.studies import make_study
+from tests.support.studies import categorical, integer, make_study
 
 DRAWS = 600
 
 
 def categories(*sizes: int) -> list[dict[str, Any]]:
-    return [
-        {"name": f"x{i}", "type": "categorical", "categories": [f"c{c}" for c in range(size)]}
-        for i, size in enumerate(sizes)
-    ]
+    return [categorical(f"x{i}", size) for i, size in enumerate(sizes)]
 
 
 @pytest.mark.parametrize("sizes", [(2, 2, 2), (3, 4, 3), (2, 3, 2, 4)])
@@ -68,7 +65,7 @@ def indicators(design: Any) -> dict[int, Any]:
 
 
 def test_numbers_have_no_counts_of_two() -> None:
-    study = make_study(schema=[{"name": "a", "type": "integer", "min": 0, "max": 9}, *categories(3)])
+    study = make_study(schema=[integer("a", 0, 9), *categories(3)])
     report = render_report(study)
     assert expected_error(study, report.publication).deviation is None
     assert "The mean of a number is typically off by about" in text_of(section(report.tree, "error"))

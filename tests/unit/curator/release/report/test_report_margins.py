@@ -15,14 +15,14 @@ from synod.curator.release.report.margins import BAND, Margin, read_margins
 from synod.curator.release.report.wording import name_codes, name_runs
 from tests.support.keys import seeded
 from tests.support.reports import RenderedReport, render_report
-from tests.support.studies import draw_columns, make_study
+from tests.support.studies import categorical, draw_columns, integer, make_study, real
 
 SCHEMA: list[dict[str, Any]] = [
-    {"name": "sex", "type": "categorical", "categories": ["F", "M"]},
-    {"name": "age", "type": "integer", "min": 0, "max": 100, "bins": 8},
-    {"name": "income", "type": "real", "min": "0", "max": "1000", "bins": 5, "nullable": True},
-    {"name": "ward", "type": "categorical", "categories": ["a", "b", "c"], "nullable": True},
-    {"name": "unit", "type": "categorical", "categories": ["only"]},
+    categorical("sex", ("F", "M")),
+    integer("age", 0, 100, bins=8),
+    real("income", "0", "1000", bins=5, nullable=True),
+    categorical("ward", ("a", "b", "c"), nullable=True),
+    categorical("unit", ("only",)),
 ]
 ROWS = (4000, 5000, 6000)
 
@@ -128,7 +128,7 @@ def unlike(study: Study, seed: int) -> list[list[Codes]]:
 @pytest.mark.parametrize("name", ["independent", "dp-subn"])
 def test_bands_hold_where_parties_are_not_alike(name: str) -> None:
     """A party's own table says nothing about the others' rows, however little noise it has."""
-    schema = [{"name": f"x{i}", "type": "categorical", "categories": list("abcdefgh")} for i in range(3)]
+    schema = [categorical(f"x{i}", list("abcdefgh")) for i in range(3)]
     study = make_study(schema=[*schema, SCHEMA[0]], rows=(20_000, 9_000, 3_000), epsilon="3", method={"name": name})
     held = []
     for seed in range(3):
@@ -148,7 +148,7 @@ def test_bands_hold_where_parties_are_not_alike(name: str) -> None:
 def test_a_bit_is_named_by_what_it_stands_for() -> None:
     """The whole attribute's counts drown in noise, one bit's do not."""
     categories = [f"c{i}" for i in range(16)]
-    schema = [{"name": f"x{i}", "type": "categorical", "categories": categories} for i in range(4)]
+    schema = [categorical(f"x{i}", categories) for i in range(4)]
     report = render_report(make_study(schema=schema, rows=ROWS, epsilon="0.5", method={"name": "dp-subn"}))
     margin = by_name(report)["x0"]
     assert [group.label for group in margin.groups] == [

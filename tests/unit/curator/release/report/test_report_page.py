@@ -19,7 +19,7 @@ from synod.curator.release.report.components import read_components
 from synod.curator.release.report.spending import bound_factor
 from synod.curator.release.report.wording import measured, percent, percent_about, percent_and_band, rounded, whole
 from tests.support.reports import IMPRINT, RenderedReport, cards, edges, render_report, section, text_of
-from tests.support.studies import SCHEMA, make_study
+from tests.support.studies import SCHEMA, categorical, integer, make_study, real
 
 ROWS = (1200, 900, 700)
 METHODS: dict[str, dict[str, Any]] = {
@@ -37,14 +37,10 @@ SPENT = {  # of an epsilon of 4, by hand
     ("independent", ""): {"choose": "1.2", "tables": "2.8"},
 }
 HOSTILE: list[dict[str, Any]] = [
-    {
-        "name": '"><script>alert(1)</script>',
-        "type": "categorical",
-        "categories": ["</style><b>", "' onload='x", "&lt;"],
-    },
-    {"name": "שלום txt", "type": "categorical", "categories": ["مرحبا \u202e", "😀 \u2066x", "\x00\x1b[31m\n\r\t"]},
-    {"name": "<svg onload=x>]]>", "type": "integer", "min": 0, "max": 9, "nullable": True},
-    {"name": "--><!--", "type": "real", "min": "-0.5", "max": "0.5"},
+    categorical('"><script>alert(1)</script>', ("</style><b>", "' onload='x", "&lt;")),
+    categorical("שלום txt", ("مرحبا \u202e", "😀 \u2066x", "\x00\x1b[31m\n\r\t")),
+    integer("<svg onload=x>]]>", 0, 9, nullable=True),
+    real("--><!--", "-0.5", "0.5"),
 ]
 
 
@@ -203,10 +199,7 @@ def test_text_from_outside_stays_text(method: str) -> None:
 @pytest.mark.parametrize("method", ["hpdp-dp", "dp-subn"])
 def test_a_large_page_stays_small(method: str) -> None:
     many = [f"a category with a rather long name, {i}" for i in range(300)]
-    schema = [
-        {"name": f"attribute {i}", "type": "categorical", "categories": many[: 300 if i < 2 else 40]}
-        for i in range(100)
-    ]
+    schema = [categorical(f"attribute {i}", many[: 300 if i < 2 else 40]) for i in range(100)]
     changes: dict[str, Any] = {"schema": schema[:8] if method == "hpdp-dp" else schema}
     report = render_report(study_of(method, **changes, rows=(40, 30, 30)))
     assert len(report.page.encode()) < 2_000_000
@@ -216,7 +209,7 @@ def test_a_large_page_stays_small(method: str) -> None:
 
 
 def test_values_without_room_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    schema = [{"name": "x", "type": "categorical", "categories": [f"c{i}" for i in range(60)]}, *SCHEMA[:1]]
+    schema = [categorical("x", 60), *SCHEMA[:1]]
     report = render_report(study_of("hpdp-dp", schema=schema))
     monkeypatch.setattr(figures, "MOST_ROWS", 40)
     counts = np.sort(np.bincount(report.publication.columns[0], minlength=60))[::-1]
@@ -241,7 +234,7 @@ def test_many_parties_are_folded() -> None:
     ("changes", "words"),
     [
         ({"collusion": 0}, "does not hold towards another party"),
-        ({"collusion": 0, "names": ["north"]}, "There is one party"),
+        ({"collusion": 0, "names": ["north"], "rows": ROWS[:1]}, "There is one party"),
         ({"epsilon": "50"}, "so large that it promises little"),
         ({"epsilon": "0.5"}, "at most by a factor of 1.649."),
         ({"collusion": 2}, "together with up to 2 of the 3 parties"),
@@ -279,7 +272,7 @@ def test_the_factor_is_never_below_the_true_one(epsilon: str, factor: str) -> No
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_party_alone_is_not_many(method: str) -> None:
-    tree = render_report(study_of(method, names=["north"], collusion=0)).tree
+    tree = render_report(study_of(method, names=["north"], rows=ROWS[:1], collusion=0)).tree
     assert "for each row; against everybody else" in text_of(tree.find(".//header"))
     assert "the promise holds towards everybody else" in text_of(section(tree, "budget"))
     words = " ".join(text_of(line) for line in tree.iter() if line.tag in ("p", "li", "dd"))
@@ -304,7 +297,7 @@ def test_every_phase_has_a_letter(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_groups_of_bits_are_never_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """They overlap: the rest of them together is no share."""
-    schema = [{"name": f"x{i}", "type": "categorical", "categories": [f"c{c}" for c in range(64)]} for i in range(2)]
+    schema = [categorical(f"x{i}", 64) for i in range(2)]
     report = render_report(study_of("dp-subn", schema=schema, epsilon="0.5"))
     monkeypatch.setattr(figures, "MOST_ROWS", 2)
     monkeypatch.setattr(figures, "FEWEST_ROWS", 2)
