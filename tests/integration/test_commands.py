@@ -19,15 +19,8 @@ from synod.common.runtime.errors import SynodError
 from synod.deploy.launch.processes import PROGRAM
 from synod.deploy.launch.site import Member, SitePaths
 from synod.v1 import study_pb2 as pb
-from tests.support.daemons import (
-    SCHEMA,
-    Site,
-    make_rows,
-    make_study,
-    run_synod,
-    write_table,
-    write_tables,
-)
+from tests.support.daemons import Site, run_synod
+from tests.support.surveys import SCHEMA, draft_survey, make_rows, write_table, write_tables
 
 PLANTED = "61.23456789"  # a weight that no other row and no bin's border has
 BAD_WARD = "Quarantäne-Ost"
@@ -52,7 +45,7 @@ def study_file(tmp_path: Path) -> Path:
 
 
 def write_study(path: Path, changes: dict[str, object]) -> Path:
-    content = {key: value for key, value in make_study().to_json().items() if key not in ("roster", "rows")}
+    content = {key: value for key, value in draft_survey().to_json().items() if key not in ("roster", "rows")}
     path.write_text(yaml.safe_dump({**content, **changes}))
     return path
 
@@ -65,7 +58,7 @@ def launch(study: Path, tables: list[Path], out: Path, *more: str | Path) -> sub
 def site_of(state: Path, names: list[str], tables: list[Path]) -> Site:
     """What a launch left in its state folder."""
     members = tuple(Member(name, table, state / name / "party.yaml") for name, table in zip(names, tables, strict=True))
-    return Site(SitePaths(state, members), make_study())
+    return Site(SitePaths(state, members), draft_survey())
 
 
 def test_launch_publishes_from_csv_and_parquet_and_tells_no_private_value(
@@ -192,13 +185,13 @@ def test_a_value_outside_the_domain_is_for_its_own_operator_s_eyes(
     own_log = json.dumps(events, ensure_ascii=False)
     assert "the table does not fit the study's schema." in own_log
     assert all(private not in own_log for private in (BAD_WARD, "ward", str(BAD_ROWS)))
-    rehearsed = run_synod(
+    dry_run = run_synod(
         "party", "approve", state / "study.yaml", "--dry-run", "--config", state / "harbour" / "party.yaml"
     )
-    assert rehearsed.returncode == 2
-    finding = next(line for line in rehearsed.stdout.splitlines() if "outside the domain" in line)
+    assert dry_run.returncode == 2
+    finding = next(line for line in dry_run.stdout.splitlines() if "outside the domain" in line)
     assert [cell.strip() for cell in finding.strip("│┃|").split("│")] == ["ward", "outside the domain", str(BAD_ROWS)]
-    assert BAD_WARD not in rehearsed.stdout + rehearsed.stderr
+    assert BAD_WARD not in dry_run.stdout + dry_run.stderr
     assert [line["kind"] for line in site.ledger_entries("harbour")] == ["opened"]
 
 

@@ -11,7 +11,9 @@ from synod.common.protocol.manifest import verify_release
 from synod.common.protocol.plan import plan_study
 from synod.deploy.launch.processes import PROGRAM
 from synod.v1 import study_pb2 as pb
-from tests.support.daemons import CRASH_ENTRY, NAMES, WARDS, Site, check_charges, read_release, run_synod, until
+from tests.support.daemons import CRASH_ENTRY, Site, check_charges, read_release, run_synod, until
+from tests.support.studies import NAMES
+from tests.support.surveys import WARDS
 
 
 def party_status(status: pb.StudyStatus, name: str) -> pb.PartyStatus:
@@ -171,10 +173,10 @@ def test_a_daemon_waits_for_its_operator_who_approves_while_it_runs(site: Site) 
     assert any(line.startswith("  valley: waiting for its approval since 20") and "last seen" in line for line in told)
     assert site.account("valley").approvals == {}
 
-    rehearsed = run_synod(
+    dry_run = run_synod(
         "party", "approve", site.paths.study_file, "--dry-run", "--config", site.config("valley")
     )  # reserves nothing
-    assert (rehearsed.returncode, site.account("valley").approvals) == (0, {})
+    assert (dry_run.returncode, site.account("valley").approvals) == (0, {})
     approved = run_synod("party", "approve", site.paths.study_file, "--yes", "--config", site.config("valley"))
     assert approved.returncode == 0, approved.stderr
     assert site.study.digest().hex() in approved.stdout

@@ -11,7 +11,8 @@ from synod.curator.party_handler import PartyHandler
 from synod.curator.store import State
 from synod.curator.study_handler import StudyHandler
 from synod.party.approval import revoke, snapshot_folder
-from tests.support.simulation import LEGAL_MOVES, NAMES, Site, World, run_world
+from tests.support.simulation import LEGAL_MOVES, SimulatedSite, World, run_world
+from tests.support.studies import NAMES
 
 SUBMIT_CALL = 4
 
@@ -44,7 +45,9 @@ def alter_transcript(handler: PartyHandler, monkeypatch: pytest.MonkeyPatch, vic
     monkeypatch.setattr(PartyHandler, "document", document)
 
 
-def test_a_failed_check_ends_the_study_and_frees_what_it_held(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_check_ends_the_study_and_frees_what_it_held(
+    site: SimulatedSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with run_world(site) as world:
         alter_transcript(world.curator.handler, monkeypatch, NAMES[1])
         world.finish()
@@ -52,7 +55,7 @@ def test_a_failed_check_ends_the_study_and_frees_what_it_held(site: Site, monkey
         assert_all_closed(world, dict(zip(NAMES, "100", strict=True)))
 
 
-def test_an_aborted_study_frees_what_it_held(site: Site) -> None:
+def test_an_aborted_study_frees_what_it_held(site: SimulatedSite) -> None:
     with run_world(site) as world:
         for index in (0, 1, 2, 0):
             world.converse(index)
@@ -62,7 +65,7 @@ def test_an_aborted_study_frees_what_it_held(site: Site) -> None:
         assert_all_closed(world, dict(zip(NAMES, "100", strict=True)))
 
 
-def test_a_study_aborted_while_an_answer_is_on_its_way_frees_what_it_held(site: Site) -> None:
+def test_a_study_aborted_while_an_answer_is_on_its_way_frees_what_it_held(site: SimulatedSite) -> None:
     with run_world(site) as world:
         for index in range(3):
             world.converse(index)
@@ -73,7 +76,7 @@ def test_a_study_aborted_while_an_answer_is_on_its_way_frees_what_it_held(site: 
         assert_all_closed(world, dict(zip(NAMES, "100", strict=True)))
 
 
-def test_nothing_leaves_after_a_revocation(site: Site) -> None:
+def test_nothing_leaves_after_a_revocation(site: SimulatedSite) -> None:
     with run_world(site) as world:
         for index in range(3):
             world.converse(index)
@@ -88,7 +91,7 @@ def test_nothing_leaves_after_a_revocation(site: Site) -> None:
         assert_all_closed(world, dict(zip(NAMES, "111", strict=True)))
 
 
-def test_a_study_that_is_not_approved_waits(site: Site) -> None:
+def test_a_study_that_is_not_approved_waits(site: SimulatedSite) -> None:
     with run_world(site, approvals="ask") as world:
         for index in (0, 1, 2, 0, 1, 2):
             world.converse(index)

@@ -9,7 +9,9 @@ from synod.common.runtime.errors import SynodError
 from synod.curator.party_handler import NOT_APPROVED
 from synod.curator.store import State
 from synod.curator.study_handler import StudyHandler
-from tests.support.simulation import LEGAL_MOVES, NAMES, Killed, Site, World, run_world
+from tests.support.simulated_processes import Killed
+from tests.support.simulation import LEGAL_MOVES, SimulatedSite, World, run_world
+from tests.support.studies import NAMES
 
 ENDED = (State.PUBLISHED, State.ABORTED)
 
@@ -78,7 +80,7 @@ ENDING: dict[str, Callable[[World], object]] = {
 
 
 @pytest.mark.parametrize("state", State)
-def test_what_must_not_move_a_study_does_not(state: State, site: Site) -> None:
+def test_what_must_not_move_a_study_does_not(state: State, site: SimulatedSite) -> None:
     with run_world(site) as world:
         reach(world, state)
         events = {**HARMLESS, **(ENDING if state in ENDED else {})}
@@ -93,7 +95,7 @@ def test_what_must_not_move_a_study_does_not(state: State, site: Site) -> None:
         assert world.moves() <= LEGAL_MOVES
 
 
-def test_of_all_pairs_exactly_the_legal_moves_happen(site: Site) -> None:
+def test_of_all_pairs_exactly_the_legal_moves_happen(site: SimulatedSite) -> None:
     happened: set[tuple[State, State]] = set()
     for state, ending in itertools.product([s for s in State if s not in ENDED], ENDING.values()):
         with run_world(site) as world:

@@ -112,6 +112,28 @@ def test_rooms_are_imported_through_the_package(module: str) -> None:
     assert not {name for name in imports_of(tree_of(module)) if name.split(".")[0] in (*ROOMS, "proto")}
 
 
+TESTS = [module for module in everything_ours() if module.startswith("tests/")]
+
+
+def borrowed_from_tests(tree: ast.AST) -> set[str]:
+    """What a module imports from tests/ other than from tests/support/."""
+    names = {name for name in imports_of(tree) if name.split(".")[0] == "tests"}
+    return {name for name in names if not name.startswith("tests.support.")}
+
+
+@pytest.mark.parametrize("module", TESTS)
+def test_tests_share_only_what_is_in_support(module: str) -> None:
+    """A test module imports synod, bench, tests.support and libraries, and never another test module or conftest."""
+    assert borrowed_from_tests(tree_of(module)) == set()
+    assert not roots_of(module) & {"conftest", *(Path(test).stem for test in TESTS if "/test_" in test)}
+
+
+@pytest.mark.parametrize("module", [module for module in TESTS if module.startswith("tests/support/")])
+def test_every_module_of_support_is_short_and_says_what_it_is_for(module: str) -> None:
+    assert ast.get_docstring(tree_of(module)) is not None
+    assert len((ROOT / module).read_text().splitlines()) <= 300
+
+
 def test_the_package_holds_links_to_the_rooms() -> None:
     links = {path.name: path.readlink().as_posix() for path in (ROOT / "synod").iterdir() if path.is_symlink()}
     assert links == {
@@ -208,6 +230,10 @@ def test_the_parser_sees_what_it_looks_for() -> None:
     made = ast.parse("class A:\n    rng = np.random.default_rng()\ndef f(x=secrets.token_bytes(3)):\n    Coins(b'')\n")
     calls = {ast.unparse(node.func) for node in evaluated_on_import(made) if isinstance(node, ast.Call)}
     assert calls == {"np.random.default_rng", "secrets.token_bytes"}
+    borrowed = ast.parse(
+        "from tests.support import pages\nfrom tests.support.keys import seeded\nimport tests.unit.x\n"
+    )
+    assert borrowed_from_tests(borrowed) == {"tests.unit.x"}
     assert root_of("synod.v1.party_pb2") == "synod.v1"
     assert root_of("synod.party.rounds.check_round") == "party"
     assert inner_imports("party/daemon.py") >= {"party/rounds.py", "common/runtime/errors.py"}

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from synod.common.crypto.canonical import Json, canonical_bytes
-from synod.common.protocol.queries import SumMoments
 from synod.common.protocol.submission import digest_of
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
@@ -18,23 +17,23 @@ from synod.curator.party_handler import NOT_APPROVED, NextMove, PartyHandler
 from synod.curator.session import seal_transcript
 from synod.curator.store import SeenHead, State
 from tests.support.curators import Clock, hand_in, make_context, stored_answer
-from tests.support.parties import WIDE, Actor, identity_of, make_actors, make_study, make_transcript, paillier_key
-
-MOMENTS = canonical_bytes(SumMoments().to_json())
+from tests.support.keys import identity_of, paillier_key
+from tests.support.parties import MOMENTS, PartyUnderTest, make_transcript, open_parties, seal
+from tests.support.studies import WIDE_SCHEMA, make_study
 
 
 @pytest.fixture(scope="module")
 def study() -> Study:
-    return make_study(schema=WIDE)
+    return make_study(schema=WIDE_SCHEMA)
 
 
 @pytest.fixture(scope="module")
-def actors(study: Study, tmp_path_factory: pytest.TempPathFactory) -> list[Actor]:
+def parties(study: Study, tmp_path_factory: pytest.TempPathFactory) -> list[PartyUnderTest]:
     """Everybody has answered the first round, in their own ledgers."""
-    made = make_actors(tmp_path_factory.mktemp("ledgers"), study)
-    document = seal_transcript(make_transcript(study, made), identity_of("curator"))
-    for actor in made:
-        actor.answer("moments", SumMoments(), document)
+    made = open_parties(tmp_path_factory.mktemp("ledgers"), study)
+    document = seal(make_transcript(study, made))
+    for party in made:
+        party.answer(document)
     return made
 
 
@@ -53,15 +52,15 @@ def handler(context: Context) -> PartyHandler:
     return PartyHandler(context)
 
 
-def enrol_all(handler: PartyHandler, study: Study, actors: Sequence[Actor]) -> None:
-    for actor in actors:
-        handler.enrol(study.digest(), actor.secrets.enrolment(actor.name, identity_of(actor.name)))
+def enrol_all(handler: PartyHandler, study: Study, parties: Sequence[PartyUnderTest]) -> None:
+    for party in parties:
+        handler.enrol(study.digest(), party.enrolment())
 
 
-def open_moments(context: Context, study: Study, actors: Sequence[Actor]) -> None:
+def open_moments(context: Context, study: Study, parties: Sequence[PartyUnderTest]) -> None:
     """As the session does it: the transcript is fixed, then the first query is logged."""
-    enrol_all(PartyHandler(context), study, actors)
-    envelope = seal_transcript(make_transcript(study, actors), context.identity)
+    enrol_all(PartyHandler(context), study, parties)
+    envelope = seal_transcript(make_transcript(study, parties), context.identity)
     context.store.fix_transcript(study.digest(), envelope)
     context.store.open_query(study.digest(), "moments", MOMENTS, now=6)
 
@@ -81,16 +80,18 @@ def refusal(code: Code, call: object) -> str:
 # Moves
 
 
-def test_moves_through_a_study(handler: PartyHandler, context: Context, study: Study, actors: list[Actor]) -> None:
+def test_moves_through_a_study(
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
+) -> None:
     everybody = ("north", "harbour", "valley")
     assert kinds(handler, *everybody, "ghost") == ["enrol"] * 3 + [""]
-    handler.enrol(study.digest(), actors[0].secrets.enrolment("north", identity_of("north")))
+    handler.enrol(study.digest(), parties[0].enrolment())
     assert kinds(handler, *everybody) == ["", "enrol", "enrol"]
-    enrol_all(handler, study, actors)
+    enrol_all(handler, study, parties)
     assert kinds(handler, *everybody) == [""] * 3
-    open_moments(context, study, actors)
+    open_moments(context, study, parties)
     assert kinds(handler, *everybody, "ghost") == ["answer moments"] * 3 + [""]
-    hand_in(handler, "harbour", *stored_answer(actors[1], "moments"))
+    hand_in(handler, "harbour", *stored_answer(parties[1], "moments"))
     assert kinds(handler, *everybody) == ["answer moments", "", "answer moments"]
     context.store.close_query(study.digest(), "moments", b"sum")
     assert kinds(handler, *everybody) == [""] * 3
@@ -114,23 +115,23 @@ def test_one_move_for_each_study_and_none_for_those_to_skip(
     context.store.add_study(second, now=9)
     assert handler.moves("north", set()) == [
         NextMove(second.digest(), "second", "enrol"),
-        NextMove(study.digest(), "checked", "enrol"),
+        NextMove(study.digest(), "care-survey", "enrol"),
     ]
-    assert [move.name for move in handler.moves("north", {second.digest()})] == ["checked"]
+    assert [move.name for move in handler.moves("north", {second.digest()})] == ["care-survey"]
     assert [move.name for move in handler.moves("desert", set())] == ["second"]
-    assert [move.name for move in handler.moves("valley", set())] == ["checked"]
+    assert [move.name for move in handler.moves("valley", set())] == ["care-survey"]
 
 
 # Who is on the roster
 
 
 def test_who_is_not_on_the_roster_gets_nothing(
-    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
 ) -> None:
-    open_moments(context, study, actors)
+    open_moments(context, study, parties)
     key = study.digest()
-    submission, _ = stored_answer(actors[0], "moments")
-    ghost = replace(actors[0].secrets.enrolment("north", identity_of("north")), name="ghost")
+    submission, _ = stored_answer(parties[0], "moments")
+    ghost = replace(parties[0].enrolment(), name="ghost")
     for call in (
         lambda: handler.document("ghost", key, "study", ""),
         lambda: handler.document("ghost", key, "transcript", ""),
@@ -157,9 +158,9 @@ def test_unknown_studies(handler: PartyHandler) -> None:
 
 
 def test_an_enrolment_is_believed_as_far_as_the_pinned_key_signed_it(
-    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
 ) -> None:
-    key, own = study.digest(), actors[0].secrets.enrolment("north", identity_of("north"))
+    key, own = study.digest(), parties[0].enrolment()
     for bad in (
         replace(own, signature=bytes(64)),
         replace(own, exchange=bytes(32)),
@@ -177,22 +178,22 @@ def test_an_enrolment_is_believed_as_far_as_the_pinned_key_signed_it(
 
 
 def test_nobody_enrols_in_a_study_that_has_ended(
-    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
 ) -> None:
     context.store.end_study(study.digest(), State.ABORTED, "why")
-    own = actors[0].secrets.enrolment("north", identity_of("north"))
+    own = parties[0].enrolment()
     assert "has ended" in refusal(Code.NOT_READY, lambda: handler.enrol(study.digest(), own))
 
 
 # Documents
 
 
-def test_documents(handler: PartyHandler, context: Context, study: Study, actors: list[Actor]) -> None:
+def test_documents(handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]) -> None:
     key = study.digest()
     assert handler.document("north", key, "study", "") == canonical_bytes(study.to_json())
     refusal(Code.NOT_READY, lambda: handler.document("north", key, "transcript", ""))
     refusal(Code.NOT_FOUND, lambda: handler.document("north", key, "query", "moments"))
-    open_moments(context, study, actors)
+    open_moments(context, study, parties)
     assert json.loads(handler.document("north", key, "transcript", ""))["transcript"]["study"] == key.hex()
     assert handler.document("north", key, "query", "moments") == MOMENTS
 
@@ -201,10 +202,10 @@ def test_documents(handler: PartyHandler, context: Context, study: Study, actors
 
 
 def test_a_replayed_submission_is_welcome_and_changes_nothing(
-    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
 ) -> None:
-    open_moments(context, study, actors)
-    submission, payload = stored_answer(actors[0], "moments")
+    open_moments(context, study, parties)
+    submission, payload = stored_answer(parties[0], "moments")
     for _ in range(3):
         hand_in(handler, "north", submission, payload)
     assert context.store.submitters(study.digest(), "moments") == {"north"}
@@ -212,30 +213,30 @@ def test_a_replayed_submission_is_welcome_and_changes_nothing(
 
 
 def test_a_lost_reply_is_made_good_after_the_end(
-    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
 ) -> None:
-    open_moments(context, study, actors)
-    hand_in(handler, "north", *stored_answer(actors[0], "moments"))
+    open_moments(context, study, parties)
+    hand_in(handler, "north", *stored_answer(parties[0], "moments"))
     context.store.end_study(study.digest(), State.ABORTED, "why")
-    hand_in(handler, "north", *stored_answer(actors[0], "moments"))
+    hand_in(handler, "north", *stored_answer(parties[0], "moments"))
     assert "no such round" in refusal(
-        Code.NOT_READY, lambda: hand_in(handler, "harbour", *stored_answer(actors[1], "moments"))
+        Code.NOT_READY, lambda: hand_in(handler, "harbour", *stored_answer(parties[1], "moments"))
     )
 
 
 def test_another_partys_submission_cannot_be_replayed(
-    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
 ) -> None:
-    open_moments(context, study, actors)
-    refusal(Code.CHECK_FAILED, lambda: hand_in(handler, "harbour", *stored_answer(actors[0], "moments")))
+    open_moments(context, study, parties)
+    refusal(Code.CHECK_FAILED, lambda: hand_in(handler, "harbour", *stored_answer(parties[0], "moments")))
     assert context.store.submitters(study.digest(), "moments") == set()
 
 
 def test_altered_submissions_are_refused_and_not_stored(
-    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
 ) -> None:
-    open_moments(context, study, actors)
-    submission, payload = stored_answer(actors[0], "moments")
+    open_moments(context, study, parties)
+    submission, payload = stored_answer(parties[0], "moments")
     flipped = payload[:-1] + bytes([payload[-1] ^ 1])
     for header, body in (
         (submission, flipped),
@@ -250,11 +251,11 @@ def test_altered_submissions_are_refused_and_not_stored(
 
 
 def test_a_second_answer_of_the_same_party_is_refused(
-    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
 ) -> None:
     """Check 5: even one that is sound and signed."""
-    open_moments(context, study, actors)
-    submission, payload = stored_answer(actors[0], "moments")
+    open_moments(context, study, parties)
+    submission, payload = stored_answer(parties[0], "moments")
     hand_in(handler, "north", submission, payload)
     size = paillier_key().public.ciphertext_bytes
     assert len(payload) > 2 * size
@@ -266,10 +267,12 @@ def test_a_second_answer_of_the_same_party_is_refused(
     assert list(context.store.payloads(study.digest(), "moments", ["north"])) == [payload]
 
 
-def test_a_round_must_be_open(handler: PartyHandler, context: Context, study: Study, actors: list[Actor]) -> None:
-    submission, payload = stored_answer(actors[0], "moments")
+def test_a_round_must_be_open(
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
+) -> None:
+    submission, payload = stored_answer(parties[0], "moments")
     refusal(Code.NOT_READY, lambda: hand_in(handler, "north", submission, payload))
-    open_moments(context, study, actors)
+    open_moments(context, study, parties)
     unknown = replace(submission, label="more")
     refusal(Code.NOT_READY, lambda: hand_in(handler, "north", unknown, payload))
     early = replace(submission, label="rows").signed_by(identity_of("north"), "north", [])
@@ -280,13 +283,13 @@ def test_a_round_must_be_open(handler: PartyHandler, context: Context, study: St
 
 
 def test_not_approved_is_noted_and_may_change(
-    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
 ) -> None:
     handler.decline("north", "", study.digest(), NOT_APPROVED)
     assert context.store.replied(study.digest(), "north", NOT_APPROVED)
     assert context.store.study(study.digest()).outcome is None
     assert kinds(handler, "north") == ["enrol"]
-    enrol_all(handler, study, actors)
+    enrol_all(handler, study, parties)
 
 
 def test_any_other_decline_ends_the_study_and_says_who(handler: PartyHandler, context: Context, study: Study) -> None:

@@ -13,7 +13,8 @@ from synod.common.protocol.transcript import Enrolment
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
 from synod.curator.store import STORE_FILE, OpenQuery, SeenHead, State, Store
-from tests.support.parties import identity_of, make_study
+from tests.support.keys import identity_of
+from tests.support.studies import make_study
 
 ENROLMENT = Enrolment("north", identity_of("north").public_key, b"\1" * 32, b"\2" * 32, b"\3" * 64)
 
@@ -74,7 +75,7 @@ def test_unknown_studies(store: Store) -> None:
 
 def test_the_newest_study_comes_first(store: Store, study: Study) -> None:
     store.add_study(make_study(name="younger"), now=11)
-    assert [record.study.name for record in store.studies()] == ["younger", "checked"]
+    assert [record.study.name for record in store.studies()] == ["younger", "care-survey"]
 
 
 def test_states_follow_from_what_is_stored(store: Store, study: Study) -> None:

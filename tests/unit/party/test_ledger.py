@@ -14,7 +14,7 @@ from synod.common.privacy.cost import Cost
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
 from synod.party.ledger import LEDGER_FILE, Ledger, StoredAnswer
-from tests.support.parties import make_study
+from tests.support.studies import categorical, make_study
 
 SNAPSHOT = bytes(range(32))
 
@@ -320,12 +320,7 @@ def test_disk_full_charges_nothing_and_stores_nothing(ledger: Ledger, study: Stu
 
 
 def test_disk_full_reserves_nothing(ledger: Ledger, tmp_path: Path) -> None:
-    wide = make_study(
-        schema=[
-            {"name": f"column-{i:03}", "type": "categorical", "categories": [str(j) for j in range(100)]}
-            for i in range(100)
-        ]
-    )
+    wide = make_study(schema=[categorical(f"column-{i:03}", [str(j) for j in range(100)]) for i in range(100)])
     fill_disk(ledger)
     with pytest.raises(SynodError, match="free disk space") as caught:
         approve(ledger, wide)

@@ -12,7 +12,9 @@ from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.settings import PartySettings
 from synod.common.study.study import Study
 from synod.party.policy import check_policy
-from tests.support.parties import SCHEMA, identity_of, make_settings, make_study
+from tests.support.keys import identity_of
+from tests.support.parties import make_settings
+from tests.support.studies import SCHEMA, make_study
 
 OWN_KEY = identity_of("north").fingerprint
 

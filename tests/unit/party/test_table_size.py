@@ -6,9 +6,9 @@ from synod.common.models.usefulness import own_cells, parameter_cells
 from synod.common.protocol.queries import ChooseParents
 from synod.common.runtime.errors import Code, SynodError
 from synod.party.rounds import check_table_size
-from tests.support.parties import make_study
+from tests.support.studies import categorical, make_study
 
-SCHEMA = [{"name": f"x{i}", "type": "categorical", "categories": ["a", "b"]} for i in range(6)]
+SCHEMA = [categorical(f"x{i}", ("a", "b")) for i in range(6)]
 
 
 @pytest.mark.parametrize("method", ["dp-subn", "independent"])

@@ -17,7 +17,7 @@ from synod.common.models.usefulness import (
     own_cells,
     parameter_cells,
 )
-from tests.support.studies import categorical, make_study, pinned
+from tests.support.studies import categorical, make_study
 
 
 def degree(d: int, *, rows: int, epsilon: Fraction, theta: Decimal, shares: Fraction, nested: bool) -> int:
@@ -121,9 +121,8 @@ ROWS = (4_000, 8_000, 16_000)
 
 
 def network_study(method: dict[str, Any], **changes: Any) -> Any:
-    roster = [{"name": f"p{i}", "key": pinned(i), "rows": rows} for i, rows in enumerate(ROWS)]
     schema = [categorical(f"a{i}", 2) for i in range(12)]
-    return make_study(method=method, roster=roster, schema=schema, epsilon="0.5", **changes)
+    return make_study(method=method, rows=ROWS, schema=schema, epsilon="0.5", **changes)
 
 
 @pytest.mark.parametrize("collusion", [0, 1, 2])

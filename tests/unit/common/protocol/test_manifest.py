@@ -35,14 +35,18 @@ from synod.common.protocol.transcript import Enrolment, Transcript
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
 from synod.curator.release.files import describe_release
-from tests.support.studies import PARTIES, make_study
+from tests.support.keys import identity_of
+from tests.support.studies import NAMES, categorical, integer, make_study, real
 
-CURATOR = Identity.generate()
-IDENTITIES = {name: Identity.generate() for name in PARTIES}
-STUDY: Study = make_study(
-    seed=11,
-    roster=[{"name": name, "key": IDENTITIES[name].fingerprint, "rows": 2**i} for i, name in enumerate(PARTIES)],
-)
+CURATOR = identity_of("curator")
+IDENTITIES = {name: identity_of(name) for name in NAMES}
+SCHEMA = [
+    categorical("sex", ("F", "M")),
+    integer("age", 17, 90),
+    real("income", "0", "2.5", nullable=True, out_of_domain="clip"),
+    {"name": "work", "type": "categorical", "taxonomy": [["federal", "state"], "private"]},
+]
+STUDY: Study = make_study(seed=11, epsilon="0.8", rows=(1, 2, 4), schema=SCHEMA)
 FILES = {"synthetic.csv": b"sex,age\nF,17\n", "synthetic.parquet": b"PAR1", "model.json": b"{}\n"}
 Path_ = tuple[str | int, ...]
 
@@ -69,9 +73,9 @@ def some_query(kind: QueryKind, study: Study) -> Query:
 
 
 def enrol(index: int, study: Study) -> Enrolment:
-    identity = IDENTITIES[PARTIES[index]]
+    identity = IDENTITIES[NAMES[index]]
     keys = (bytes([index + 1]) * 32, bytes([index + 50]) * 32)
-    return Enrolment(PARTIES[index], identity.public_key, *keys).signed_by(identity, study.digest())
+    return Enrolment(NAMES[index], identity.public_key, *keys).signed_by(identity, study.digest())
 
 
 def account(name: str, study: Study, transcript: Transcript) -> PartyAccount:
@@ -89,8 +93,8 @@ def write_release(folder: Path, study: Study = STUDY) -> dict[str, Any]:
     folder.mkdir()
     for name, data in FILES.items():
         (folder / name).write_bytes(data)
-    transcript = Transcript(study.digest(), 2**2047 + 5, 3**900, tuple(enrol(i, study) for i in range(len(PARTIES))))
-    accounts = [account(name, study, transcript) for name in PARTIES]
+    transcript = Transcript(study.digest(), 2**2047 + 5, 3**900, tuple(enrol(i, study) for i in range(len(NAMES))))
+    accounts = [account(name, study, transcript) for name in NAMES]
     content: dict[str, Any] = describe_release(study, transcript, accounts, queries_of(study), 11, folder)
     (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
     return content
@@ -185,8 +189,10 @@ def test_any_change_of_any_place_of_the_manifest_is_found(release: Path) -> None
 CURATORS_OWN_WORD = {"versions"}
 NETWORK_STUDY: Study = make_study(
     seed=11,
+    epsilon="0.8",
     method={"name": "dp-subn"},
-    roster=[{**entry.model_dump(), "rows": 10_000 * entry.rows} for entry in STUDY.roster],
+    rows=(10_000, 20_000, 40_000),
+    schema=SCHEMA,
 )
 
 
@@ -322,16 +328,16 @@ def test_a_study_of_other_terms_under_the_same_signatures_is_refused(tmp_path: P
 def test_hostile_costs_are_refused(tmp_path: Path, cost: Any) -> None:
     folder = tmp_path / "release"
     content = write_release(folder)
-    content["parties"]["south"]["steps"][0]["cost"] = cost
+    content["parties"]["harbour"]["steps"][0]["cost"] = cost
     (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
-    assert failure(folder) == "what south answered and spent is not what the plan and the queries say."
+    assert failure(folder) == "what harbour answered and spent is not what the plan and the queries say."
 
 
 @pytest.mark.parametrize(
     "path",
     [
-        ("files",), ("files", "model.json"), ("parties",), ("parties", "south"), ("parties", "south", "steps"),
-        ("parties", "south", "steps", 0), ("parties", "south", "signature"), ("plan",), ("noise",), ("study",),
+        ("files",), ("files", "model.json"), ("parties",), ("parties", "harbour"), ("parties", "harbour", "steps"),
+        ("parties", "harbour", "steps", 0), ("parties", "harbour", "signature"), ("plan",), ("noise",), ("study",),
         ("study", "roster"), ("study", "schema", 0), ("transcript",), ("transcript", "enrolments"),
         ("transcript", "enrolments", 1), ("study_hash",), ("transcript_hash",), ("queries",), ("queries", "moments"),
         ("queries", "rows"), ("queries", "rows", "model"), ("queries", "rows", "rows"),
@@ -376,9 +382,9 @@ def test_laws_of_local_answers_are_in_exact_numbers() -> None:
     laws: dict[str, Any] = {law["label"]: law for law in noise_law(NETWORK_STUDY, queries_of(NETWORK_STUDY))}  # type: ignore[index,call-overload,misc]
     plan = plan_study(NETWORK_STUDY)
     assert list(laws) == [step.label for step in plan.steps]
-    update, start = plan.step("update-south").cost.epsilon, plan.step("initialize-north").cost.epsilon
-    assert laws["update-south"] == {
-        "label": "update-south",
+    update, start = plan.step("update-harbour").cost.epsilon, plan.step("initialize-north").cost.epsilon
+    assert laws["update-harbour"] == {
+        "label": "update-harbour",
         "law": "discrete Laplace, the party's own",
         "scale": str(2 * 2 / update),
         "protects_against": "anyone",
@@ -393,7 +399,7 @@ def test_queries_that_the_parties_did_not_answer_are_refused(tmp_path: Path) -> 
     others: dict[str, Query] = {
         "correlations": SumMarginals(((0, 1), (2, 4))),
         "initialize-north": ChooseParents((0,), ((1, (0,)), (2, (0, 1))), 1, 8, "R"),
-        "update-west": LocalMarginals(((0, 1), (2, 4))),
+        "update-valley": LocalMarginals(((0, 1), (2, 4))),
     }
     for label, query in others.items():
         folder = tmp_path / label

@@ -23,10 +23,10 @@ from synod.common.protocol.queries import (
     sum_terms,
 )
 from synod.common.runtime.errors import Code, SynodError
-from tests.support.studies import categorical, make_study
+from tests.support.studies import categorical, make_roster, make_study
 
 SCHEMA = [categorical("a", 2), categorical("b", 3), categorical("c", 4), categorical("d", 2)]
-ROSTER = [{"name": name, "key": f"sha256:{i:064x}", "rows": 400 * 2**i} for i, name in enumerate(("north", "south"))]
+ROSTER = make_roster(("north", "harbour"), (400, 800))
 STUDY = make_study(schema=SCHEMA, roster=ROSTER, epsilon="10", method={"name": "dp-subn", "encoding": "vanilla"})
 BITS = make_study(
     schema=SCHEMA, roster=ROSTER, epsilon="10", method={"name": "dp-subn", "split": ["0.25", "0.1", "0.25", "0.4"]}

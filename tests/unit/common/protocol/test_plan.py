@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from synod.common.privacy.cost import FREE, Cost
 from synod.common.protocol import plan
 from synod.common.protocol.plan import Plan, QueryKind, Step, plan_study
-from tests.support.studies import PARTIES, make_study, pinned
+from tests.support.studies import NAMES, make_study
 
 
 @given(
@@ -25,7 +25,8 @@ def test_costs_add_up_to_at_most_epsilon_for_each_party(epsilon: Any, parties: i
         epsilon=epsilon,
         collusion=parties - 1,
         method={"name": "hpdp-dp", "levels": levels, "link": link},
-        roster=[{"name": f"p{i}", "key": pinned(i), "rows": i + 1} for i in range(parties)],
+        names=[f"p{i}" for i in range(parties)],
+        rows=range(1, parties + 1),
     )
     plan = plan_study(study)
     for index in range(parties):
@@ -36,12 +37,12 @@ def test_costs_add_up_to_at_most_epsilon_for_each_party(epsilon: Any, parties: i
 
 
 def test_steps_of_hpdp_dp() -> None:
-    moments, rows = plan_study(make_study()).steps
-    assert moments == Step("moments", QueryKind.SUM_MOMENTS, PARTIES, Cost(Fraction(4, 5)))
-    assert rows == Step("rows", QueryKind.SYNTHESIZE, PARTIES, FREE)
-    assert plan_study(make_study()).to_json() == [
-        {"label": "moments", "kind": "sum-moments", "answerers": [*PARTIES], "cost": "4/5"},
-        {"label": "rows", "kind": "synthesize", "answerers": [*PARTIES], "cost": "0"},
+    moments, rows = plan_study(make_study(epsilon="0.8")).steps
+    assert moments == Step("moments", QueryKind.SUM_MOMENTS, NAMES, Cost(Fraction(4, 5)))
+    assert rows == Step("rows", QueryKind.SYNTHESIZE, NAMES, FREE)
+    assert plan_study(make_study(epsilon="0.8")).to_json() == [
+        {"label": "moments", "kind": "sum-moments", "answerers": [*NAMES], "cost": "4/5"},
+        {"label": "rows", "kind": "synthesize", "answerers": [*NAMES], "cost": "0"},
     ]
 
 

@@ -27,11 +27,14 @@ from synod.common.protocol.queries import (
 )
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
-from tests.support.studies import categorical, integer, make_study, pinned, study_document
+from tests.support.keys import pinned
+from tests.support.studies import SCHEMA, categorical, integer, make_roster, make_study
+
+ROWS = (1, 2, 4)
 
 
-def roster(*rows: int) -> list[dict[str, Any]]:
-    return [{"name": f"p{i}", "key": pinned(i), "rows": count} for i, count in enumerate(rows)]
+def small_study(**changes: Any) -> Study:
+    return make_study(**{"rows": ROWS, "epsilon": "0.8", **changes})
 
 
 def some_model(study: Study) -> GaussianModel:
@@ -41,7 +44,7 @@ def some_model(study: Study) -> GaussianModel:
 
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=12), st.integers(1, 10**9))
 def test_rows_are_shared_out_in_proportion(counts: list[int], rows: int) -> None:
-    study = make_study(roster=roster(*counts), rows=rows, collusion=0)
+    study = make_study(names=[f"p{i}" for i in range(len(counts))], rows=counts, output_rows=rows, collusion=0)
     shares = share_rows(study)
     assert sum(shares) == rows
     for share, count in zip(shares, counts, strict=True):
@@ -51,16 +54,16 @@ def test_rows_are_shared_out_in_proportion(counts: list[int], rows: int) -> None
 
 
 def test_the_default_is_each_partys_own_count() -> None:
-    assert share_rows(make_study()) == (1, 2, 4)
+    assert share_rows(small_study()) == (1, 2, 4)
 
 
 def test_ties_go_to_the_first() -> None:
-    assert share_rows(make_study(roster=roster(5, 5, 5), rows=4)) == (2, 1, 1)
-    assert share_rows(make_study(roster=roster(1, 1, 8), rows=1)) == (0, 0, 1)
+    assert share_rows(make_study(rows=(5, 5, 5), output_rows=4)) == (2, 1, 1)
+    assert share_rows(make_study(rows=(1, 1, 8), output_rows=1)) == (0, 0, 1)
 
 
 def test_terms_follow_from_the_study_alone() -> None:
-    study = make_study(collusion=2, epsilon="0.3")
+    study = small_study(collusion=2, epsilon="0.3")
     step = plan_study(study).step("moments")
     terms, design = sum_terms(SumMoments(), step, study), moment_design(study)
     assert terms.sensitivity == design.sensitivity
@@ -74,28 +77,28 @@ def test_terms_follow_from_the_study_alone() -> None:
 
 
 def test_only_sums_have_terms() -> None:
-    study = make_study()
+    study = small_study()
     with pytest.raises(AssertionError):
         sum_terms(SumMoments(), plan_study(study).step("rows"), study)
 
 
 @pytest.mark.parametrize("epsilon", ["1e-9", "1e-30"])
 def test_too_little_epsilon_for_the_noise_is_refused_before_anything_is_asked(epsilon: str) -> None:
-    study = make_study(epsilon=epsilon)
+    study = small_study(epsilon=epsilon)
     with pytest.raises(SynodError, match="moments has too little epsilon") as caught:
         sum_terms(SumMoments(), plan_study(study).step("moments"), study)
     assert caught.value.code is Code.INVALID
 
 
 def digest(label: str = "moments", query: Query | None = None, **changes: Any) -> bytes:
-    study = make_study(**changes)
+    study = small_study(**changes)
     step = plan_study(study).step(label)
     asked = query or (SumMoments() if label == "moments" else Synthesize(some_model(study), share_rows(study)))
     return query_digest(asked, step, study)
 
 
 def changed_roster(index: int, **changes: Any) -> list[dict[str, Any]]:
-    entries: list[dict[str, Any]] = study_document()["roster"]
+    entries = make_roster(rows=ROWS)
     entries[index] |= changes
     return entries
 
@@ -113,9 +116,9 @@ BINDING_CHANGES: list[dict[str, Any]] = [
 SUM_CHANGES: list[dict[str, Any]] = [
     {"key_bits": 3072},
     {"method": {"name": "hpdp-dp", "levels": 512}},
-    {"schema": [*study_document()["schema"], categorical("more", 2)]},
-    {"schema": [*study_document()["schema"], categorical("more", 3)]},
-    {"schema": [*study_document()["schema"], integer("more", 0, 1)]},
+    {"schema": [*SCHEMA, categorical("more", 2)]},
+    {"schema": [*SCHEMA, categorical("more", 3)]},
+    {"schema": [*SCHEMA, integer("more", 0, 1)]},
 ]
 
 
@@ -131,7 +134,7 @@ def test_the_digest_of_a_draw_changes_with_every_ingredient(changes: dict[str, A
 
 
 def test_the_digest_of_a_draw_changes_with_model_and_rows() -> None:
-    study = make_study()
+    study = small_study()
     model, rows = some_model(study), share_rows(study)
     nudge = np.zeros(len(model.shift))
     nudge[3] = 1e-9
@@ -148,7 +151,7 @@ def test_the_digest_of_a_draw_changes_with_model_and_rows() -> None:
 
 
 def test_the_digest_changes_with_the_steps_cost() -> None:
-    study = make_study()
+    study = small_study()
     step = plan_study(study).step("moments")
     cheaper = replace(step, cost=Cost(step.cost.epsilon / 2))
     assert query_digest(SumMoments(), cheaper, study) != query_digest(SumMoments(), step, study)
@@ -157,7 +160,7 @@ def test_the_digest_changes_with_the_steps_cost() -> None:
 
 
 def test_queries_read_back() -> None:
-    study = make_study()
+    study = small_study()
     assert parse_query(SumMoments().to_json(), study) == SumMoments()
     draw = Synthesize(some_model(study), share_rows(study))
     again = parse_query(draw.to_json(), study)
@@ -167,7 +170,7 @@ def test_queries_read_back() -> None:
 
 
 def test_rows_come_from_the_study_and_not_from_the_question() -> None:
-    study = make_study()
+    study = small_study()
     greedy = Synthesize(some_model(study), (10**9, 10**9, 10**9)).to_json()
     again = parse_query(greedy, study)
     assert isinstance(again, Synthesize)
@@ -190,12 +193,12 @@ def test_rows_come_from_the_study_and_not_from_the_question() -> None:
 )
 def test_what_is_no_query_is_refused(data: object) -> None:
     with pytest.raises(SynodError, match="not one that this version answers") as caught:
-        parse_query(data, make_study())
+        parse_query(data, small_study())
     assert caught.value.code is Code.INVALID
 
 
 def test_a_draw_without_a_sound_model_is_refused() -> None:
-    study = make_study()
+    study = small_study()
     models: list[Any] = [None, {}, [], {"loadings": 5}]
     for model in models:
         with pytest.raises(SynodError, match="model is malformed"):

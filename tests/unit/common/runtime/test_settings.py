@@ -9,7 +9,7 @@ import yaml
 
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.settings import CuratorSettings, OperatorSettings, PartySettings, load_settings
-from tests.support.studies import pinned
+from tests.support.keys import pinned
 
 TLS = {"ca": "certs/ca.pem", "certificate": "certs/north.pem", "key": "certs/north.key"}
 PARTY: dict[str, Any] = {

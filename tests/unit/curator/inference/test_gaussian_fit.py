@@ -22,7 +22,7 @@ from synod.curator.inference.gaussian import (
     project_to_simplex,
     read_targets,
 )
-from tests.support.parties import make_study
+from tests.support.studies import binary, categorical, integer, make_study, real
 
 Floats = NDArray[np.float64]
 numbers = st.floats(-3, 3, allow_nan=False, width=32)
@@ -160,10 +160,10 @@ def test_all_of_the_variance_leaves_no_noise() -> None:
 # The whole fit
 
 MIXED: list[dict[str, Any]] = [
-    {"name": "age", "type": "integer", "min": 0, "max": 100},
-    {"name": "sex", "type": "categorical", "categories": ["F", "M"]},
-    {"name": "income", "type": "real", "min": "0", "max": "100", "nullable": True},
-    {"name": "ward", "type": "categorical", "categories": ["a", "b", "c", "d"]},
+    integer("age", 0, 100),
+    categorical("sex", ("F", "M")),
+    real("income", "0", "100", nullable=True),
+    categorical("ward", ("a", "b", "c", "d")),
 ]
 ROWS = 20_000
 
@@ -271,7 +271,7 @@ def pair_distance(real: list[Codes], synthetic: list[Codes]) -> float:
 
 
 def test_the_copula_beats_the_linear_link_on_binary_data() -> None:
-    schema = [{"name": f"b{i}", "type": "categorical", "categories": ["no", "yes"]} for i in range(6)]
+    schema = [binary(f"b{i}") for i in range(6)]
     study = make_study(schema=schema, rows=(ROWS, 5, 5))
     table = binary_table(study)
     linear, copula = (pair_distance(table, fit_and_draw(study, table, link)) for link in ("linear", "copula"))

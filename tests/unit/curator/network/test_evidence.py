@@ -12,14 +12,11 @@ from synod.common.protocol.queries import LocalMarginals, SumMarginals, local_sc
 from synod.curator.methods.base import Released
 from synod.curator.network.evidence import Evidence
 from synod.curator.network.tables import mutual_information
-from tests.support.parties import make_study
+from tests.support.studies import categorical, make_study
 
 SIZES = (2, 3, 2, 4)
 STUDY = make_study(
-    schema=[
-        {"name": f"x{i}", "type": "categorical", "categories": [f"c{c}" for c in range(size)]}
-        for i, size in enumerate(SIZES)
-    ],
+    schema=[categorical(f"x{i}", size) for i, size in enumerate(SIZES)],
     method={"name": "dp-subn", "encoding": "vanilla", "split": "paper"},
     rows=(100, 200, 700),
     epsilon="40",

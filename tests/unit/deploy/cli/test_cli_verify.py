@@ -9,17 +9,18 @@ from typing import Any
 import pytest
 
 from tests.support.commands import complaint, synod
-from tests.support.parties import CURATOR, identity_of, make_study
-from tests.support.releases import Play
+from tests.support.keys import CURATOR, identity_of
+from tests.support.releases import AnsweredStudy
+from tests.support.studies import make_study
 
 SIGNERS = (CURATOR, "north", "harbour", "valley")
 
 
 @pytest.fixture(scope="module")
 def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    play = Play(tmp_path_factory.mktemp("play"), make_study())
-    play.write()
-    return play.target
+    answered = AnsweredStudy(tmp_path_factory.mktemp("study"), make_study())
+    answered.write()
+    return answered.target
 
 
 @pytest.fixture

@@ -16,12 +16,12 @@ from synod.common.study.encoding import Codes
 from synod.common.study.features import encode_features
 from synod.common.study.study import Study
 from synod.deploy.evaluate.information import measure_information, mutual_information, read_networks
-from tests.support.parties import make_study
+from tests.support.studies import categorical, integer, make_study
 
 SCHEMA = (
-    {"name": "sex", "type": "categorical", "categories": ["F", "M"]},
-    {"name": "age", "type": "integer", "min": 0, "max": 7, "bins": 8},
-    {"name": "ward", "type": "categorical", "categories": ["a", "b", "c"], "nullable": True},
+    categorical("sex", ("F", "M")),
+    integer("age", 0, 7, bins=8),
+    categorical("ward", ("a", "b", "c"), nullable=True),
 )
 FEATURES = [[0, 2, 0], [1, 2, 2], [1, 2, 1], [1, 2, 0], [2, 2, 1], [2, 2, 0]]
 NETWORK: list[tuple[int, list[int]]] = [(0, []), (3, [0]), (4, [0, 3]), (5, [4, 0, 3]), (1, []), (2, [1])]

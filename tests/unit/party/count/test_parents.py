@@ -23,13 +23,14 @@ from synod.party.count import parents as parents_module
 from synod.party.count.choice import permute_and_flip
 from synod.party.count.parents import choose_parents, exact_counts, noisy_counts
 from synod.party.count.scores import score_sensitivity
-from tests.support.parties import draw_columns, make_study, seeded
+from tests.support.keys import seeded
+from tests.support.studies import categorical, draw_columns, make_study
 
 SIZES = (2, 3, 2, 5)
 
 
 def sized(*sizes: int, encoding: str = "vanilla", **changes: Any) -> Study:
-    schema = [{"name": f"x{i}", "type": "categorical", "categories": [f"c{c}" for c in range(size)]}
+    schema = [categorical(f"x{i}", size)
               for i, size in enumerate(sizes)]  # fmt: skip
     return make_study(schema=schema, method={"name": "dp-subn", "encoding": encoding}, **changes)
 

@@ -15,12 +15,14 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+from tests.support.studies import categorical, integer, real
+
 ROWS = 1_000_000
 PIECES = 20
 SCHEMA: list[dict[str, Any]] = [
-    *({"name": f"c{i}", "type": "categorical", "categories": ["a", "b", "c", "d"]} for i in range(8)),
-    *({"name": f"i{i}", "type": "integer", "min": 0, "max": 1000} for i in range(6)),
-    *({"name": f"r{i}", "type": "real", "min": "0", "max": "1", "nullable": True} for i in range(6)),
+    *(categorical(f"c{i}", ("a", "b", "c", "d")) for i in range(8)),
+    *(integer(f"i{i}", 0, 1000) for i in range(6)),
+    *(real(f"r{i}", "0", "1", nullable=True) for i in range(6)),
 ]
 ENCODED_BYTES = ROWS * (8 * 1 + 6 * 2 + 6 * 2)
 MULTIPLE = 6
@@ -34,9 +36,9 @@ from synod.common.privacy.coins import Coins
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries import SumMoments, sum_terms
 from synod.party.answer import noisy_values
-from synod.party.table.encode import read_table
 from synod.party.table.snapshot import load_snapshot, save_snapshot
-from tests.support.parties import make_study
+from synod.party.table.encode import read_table
+from tests.support.studies import make_study
 
 setup = json.loads(sys.stdin.read())
 study = make_study(rows=(setup["rows"], 5, 5), schema=setup["schema"])
