@@ -77,7 +77,7 @@ def measure_setting(setting: Setting, *, data: dict[str, Any], table: Path, runs
     """Mean and standard error over the runs of one setting."""
     rows = count_rows(table)
     study = split_study(data, rows, setting)
-    snapshot = read_table(table, study, unit=None, expected_rows=rows)
+    snapshot = read_table(table, codings_of(study), unit=None, expected_rows=rows)
     real = make_table(study, read_columns([table], study))
     distances = [measure(study, snapshot, real, seed=seed) for seed in range(runs)]
     error = statistics.stdev(distances) / runs**0.5 if runs > 1 else 0.0

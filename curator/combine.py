@@ -21,9 +21,7 @@ from synod.curator.checks import check_marginals, check_moments
 Payloads = Iterable[bytes]
 
 
-def combine(
-    query: AnyQuery, step: Step, study: Study, payloads: Payloads, *, key: SecretKey, workers: int
-) -> Any:
+def combine(query: AnyQuery, step: Step, study: Study, payloads: Payloads, *, key: SecretKey, workers: int) -> Any:
     """The roster's answer out of its parties' answers, in the order of the step's answerers.
 
     Guarantee: of an encrypted sum nothing is decrypted but the product over all parties, in which the masks cancel.

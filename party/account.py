@@ -77,7 +77,7 @@ class Account:
             )
         if not (self.spent(dataset) + self.held(dataset) + cost).fits_within(cap):
             raise refused(
-                f"the study asks for epsilon {cost.describe()}; {dataset} has spent "
+                f"the study asks for {cost.describe()}; {dataset} has spent "
                 f"{self.spent(dataset).describe()} and holds {self.held(dataset).describe()} for open studies, "
                 f"of {cap.describe()} in all.",
                 "Ask for a smaller epsilon, or raise `max_epsilon_total` if your policy allows it.",

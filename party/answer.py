@@ -96,9 +96,7 @@ def answer(asked: Round, columns: Columns, *, secrets: Secrets, workers: int) ->
     return ANSWERS[asked.query.kind](asked.query, asked, columns, secrets)
 
 
-def answer_sum(
-    query: SumQuery[Any], asked: Round, columns: Columns, *, secrets: Secrets, workers: int
-) -> bytes:
+def answer_sum(query: SumQuery[Any], asked: Round, columns: Columns, *, secrets: Secrets, workers: int) -> bytes:
     """This party's encrypted, blinded, noisy part of a sum: concatenated ciphertexts.
 
     Guarantee: neighbours differ in one replaced row, row counts are public. To the curator, with its private key

@@ -76,9 +76,9 @@ def check_study(settings: PartySettings, study: Study) -> CheckedStudy:
     finally:
         ledger.close()
     _refuse_known(account, study)
-    account.check_room(settings.dataset, cost, Cost.of_decimal(settings.max_epsilon_total))
+    account.check_room(settings.dataset, cost, Cost.pure(settings.max_epsilon_total))
     rows = study.roster[study.index_of(settings.name)].rows
-    snapshot = read_table(settings.source, study, unit=settings.unit, expected_rows=rows)
+    snapshot = read_table(settings.source, codings_of(study), unit=settings.unit, expected_rows=rows)
     return CheckedStudy(study, cost, snapshot)
 
 
@@ -89,7 +89,7 @@ def reserve(settings: PartySettings, checked: CheckedStudy, *, now: int) -> None
     this snapshot and no other.
     """
     study, snapshot = checked.study, checked.snapshot
-    cap, folder = Cost.of_decimal(settings.max_epsilon_total), snapshot_folder(settings, study.digest())
+    cap, folder = Cost.pure(settings.max_epsilon_total), snapshot_folder(settings, study.digest())
     ledger = Ledger.open(settings.state)
     try:
         _refuse_known(ledger.account(), study)

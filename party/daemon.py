@@ -3,29 +3,24 @@
 It may be killed at any moment: every move is idempotent, and an answer is in the ledger before it leaves.
 """
 
+import json
 import logging
 import random
 import threading
 from collections.abc import Callable
+from typing import Any
 
 from synod.common.crypto.identity import Identity, fingerprint, verify
+from synod.common.protocol.queries.parsing import parse_query
 from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import PROTOCOL
-from synod.common.runtime.errors import Code, SynodError, refused
+from synod.common.runtime.errors import Code, SynodError, check_failed, refused
 from synod.common.runtime.settings import PartySettings
 from synod.common.study.study import parse_study
 from synod.party.approval import check_study, reserve, snapshot_folder
 from synod.party.client import CuratorClient, Greeting
 from synod.party.ledger import Head, Ledger
-from synod.party.rounds import (
-    Responder,
-    answer_round,
-    check_round,
-    expected_query,
-    open_approval,
-    read_document,
-    secrets_of,
-)
+from synod.party.rounds import Responder, answer_round, check_round, open_approval, secrets_of
 from synod.party.table.encode import TableError
 from synod.party.table.snapshot import drop_snapshot, load_snapshot
 from synod.v1 import party_pb2 as pb
@@ -191,7 +186,7 @@ class Daemon:
 
     def _approve_automatically(self, study_hash: bytes) -> None:
         document = self._client.document(study_hash, pb.DOCUMENT_KIND_STUDY)
-        study = parse_study(read_document(document), "the curator's study").resolve()
+        study = parse_study(_read_json(document), "the curator's study").resolve()
         if study.digest() != study_hash:
             raise refused("the curator's study does not have the hash that it is announced with.")
         try:
@@ -224,15 +219,12 @@ class Daemon:
     def _answer_anew(self, move: pb.Move) -> None:
         approval = open_approval(self._ledger, move.study_hash)
         study = self._ledger.study(move.study_hash)
-        documents = (
-            self._client.document(move.study_hash, pb.DOCUMENT_KIND_TRANSCRIPT),
-            self._client.document(move.study_hash, pb.DOCUMENT_KIND_QUERY, move.label),
-        )
-        asked = check_round(self._responder, approval, study, move.label, documents)
+        transcript = self._client.document(move.study_hash, pb.DOCUMENT_KIND_TRANSCRIPT)
+        query = parse_query(self._client.query(move.study_hash, move.label), study)
+        asked = check_round(self._responder, approval, study, move.label, transcript, query)
         folder = snapshot_folder(self._settings, move.study_hash)
         snapshot = load_snapshot(folder, study, bytes.fromhex(approval.snapshot), seal=self._ledger.seal)
-        query = expected_query(asked.step, study, documents[1])
-        answer_round(self._responder, approval, asked, query, snapshot, now=self._now())
+        answer_round(self._responder, approval, asked, snapshot, now=self._now())
 
     def _close(self, move: pb.Move) -> None:
         outcome = OUTCOMES[move.kind]
@@ -256,3 +248,10 @@ def check_not_behind(ledger: Ledger, identity: Identity, seen: pb.LedgerHead) ->
             "this ledger is behind, or beside, what the curator has seen of it: an old copy or a clone.",
             "Stop the other copy and restore the newest ledger; never run two.",
         )
+
+
+def _read_json(document: bytes) -> Any:
+    try:
+        return json.loads(document)
+    except (RecursionError, ValueError):
+        raise check_failed("a document of the curator's is not JSON.") from None

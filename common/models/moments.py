@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from synod.common.study.encoding import Codes, Coding
 
 
-
 @dataclass(frozen=True, slots=True)
 class SignedColumn:
     """A number in [-L, L]: a level, or two codes as -L and +L, or missing as +L."""

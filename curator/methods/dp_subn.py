@@ -139,7 +139,9 @@ def widen(study: Study, network: Network, information: Floats) -> Network:
 
 def narrow(study: Study, frontier: Network, evidence: Evidence) -> Network:
     """The best network inside a frontier, as far as released tables tell."""
-    return select_network(frontier, evidence.score, Bound(sizes_of(study), cells=resolved(_method(study).parameter_cells)))
+    return select_network(
+        frontier, evidence.score, Bound(sizes_of(study), cells=resolved(_method(study).parameter_cells))
+    )
 
 
 def typical_queries(study: Study) -> Mapping[str, Query[Any]]:

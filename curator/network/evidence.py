@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json
-from synod.common.models.candidates import Score, shortlist_length
+from synod.common.methods.networks import NetworkMethod
+from synod.common.models.candidates import shortlist_length
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.marginals import LocalMarginals, Sets, SumMarginals
 from synod.common.study.features import features_of, sizes_of, space_of
 from synod.common.study.study import Study
-from synod.common.methods.networks import NetworkMethod
 from synod.curator.methods.base import Parties, Publication, Released
 from synod.curator.network.consistency import NoisyTable, reconcile
 from synod.curator.network.graph import Network, Pair

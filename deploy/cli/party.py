@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def _epsilon(text: str | None) -> Cost | None:
         return None
     if not EPSILON.fullmatch(text):
         raise invalid(f"{text!r} is not an epsilon.", "Write a number such as 0.8, or a fraction such as 4/5.")
-    return Cost.parse(text)
+    return Cost.pure(Fraction(text))
 
 
 @party.command(cls=Example, example="synod party fingerprint")
@@ -96,12 +97,12 @@ def approve_study(study: Path, config: Path, dry_run: bool, yes: bool) -> None:
         show_table(["column", "rule", "rows"], rows, title=f"{settings.source.name} (for your eyes only)")
         raise
     if dry_run:
-        say(f"It fits, and would cost epsilon {checked.cost.describe()}. Nothing was reserved.")
+        say(f"It fits, and would cost {checked.cost.describe()}. Nothing was reserved.")
         return
     if not yes and sys.stdin.isatty() and not click.confirm("Approve, vouching for this roster?"):
         raise SynodError(Code.REFUSED, "not approved.", "Nothing was reserved.")
     reserve(settings, checked, now=int(time.time()))
-    say(f"Approved: epsilon {checked.cost.describe()} is reserved for {resolved.name}.")
+    say(f"Approved: {checked.cost.describe()} is reserved for {resolved.name}.")
 
 
 def _show_study(study: Study, own_name: str) -> None:
@@ -115,7 +116,7 @@ def _show_study(study: Study, own_name: str) -> None:
         else "collusion is 0: any single party can subtract its own noise from what is published."
     )
     for step in plan_study(study).steps_of(own_name):
-        say(f"  step {step.label}: {step.kind.value}, epsilon {step.cost.describe()}")
+        say(f"  step {step.label}: {step.kind.value}, {step.cost.describe()}")
 
 
 @party.command(name="revoke", cls=Example, example="synod party revoke care-survey")
@@ -132,7 +133,7 @@ def revoke_study(name: str, config: Path) -> None:
         raise SynodError(Code.NOT_FOUND, f"there is no open approval of {name}.", "See `synod party ledger`.")
     for approval in approvals:
         revoke(settings, bytes.fromhex(approval.study), now=int(time.time()))
-        say(f"Revoked {approval.name}; spent on it: epsilon {approval.spent.describe()}.")
+        say(f"Revoked {approval.name}; spent on it: {approval.spent.describe()}.")
 
 
 @party.group(name="ledger", cls=ExampleGroup, example="synod party ledger --json", invoke_without_command=True)
@@ -151,7 +152,7 @@ def _show_ledger(settings: PartySettings, as_json: bool) -> None:
     ledger = Ledger.open(settings.state)
     account, head = ledger.account(), ledger.head()
     ledger.close()
-    cap = Cost.of_decimal(settings.max_epsilon_total)
+    cap = Cost.pure(settings.max_epsilon_total)
     spent, held = account.spent(settings.dataset), account.held(settings.dataset)
     if as_json:
         say_json(
@@ -183,7 +184,7 @@ def _show_ledger(settings: PartySettings, as_json: bool) -> None:
             }
         )
         return
-    say(f"{settings.dataset}: spent {spent.describe()}, held {held.describe()}, of epsilon {cap.describe()} in all")
+    say(f"{settings.dataset}: spent {spent.describe()}, held {held.describe()}, of {cap.describe()} in all")
     rows = [
         [a.name, a.study[:16], a.state, a.reserved.describe(), a.spent.describe()] for a in account.approvals.values()
     ]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from synod.common.models.candidates import maximal_sets
 from synod.common.privacy.coins import Coins
-from synod.common.protocol.queries.parents import ChooseParents, Choice
+from synod.common.protocol.queries.parents import Choice, ChooseParents
 from synod.common.protocol.steps import Step
 from synod.common.study.encoding import Codes
 from synod.common.study.features import sizes_of, space_of

@@ -4,6 +4,7 @@ What does not fit the schema is reported by column, rule and count, to the party
 read in batches, so memory is the encoded table plus one batch.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,9 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from synod.common.runtime.errors import Code, SynodError
-from synod.common.study.encoding import Codes, Coding, codings_of, encode_numbers
+from synod.common.study.encoding import Codes, Coding, encode_numbers
 from synod.common.study.schema import CategoricalAttribute, IntegerAttribute
-from synod.common.study.study import Study
 from synod.party.table.snapshot import Snapshot
 from synod.party.table.source import open_batches
 
@@ -40,9 +40,8 @@ class TableError(SynodError):
         self.misfits = misfits
 
 
-def read_table(source: Path, study: Study, *, unit: str | None, expected_rows: int) -> Snapshot:
+def read_table(source: Path, codings: Sequence[Coding], *, unit: str | None, expected_rows: int) -> Snapshot:
     """Reads, checks and encodes a table; raises `TableError` with all misfits if anything does not fit."""
-    codings = codings_of(study)
     columns = tuple(np.zeros(expected_rows, dtype=coding.dtype) for coding in codings)
     names = [coding.attribute.name for coding in codings]
     misfits: dict[tuple[str, str], int] = {}

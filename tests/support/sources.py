@@ -11,7 +11,7 @@ import pytest
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
 from synod.party.table.encode import Misfit, TableError, read_table
-from tests.support.parties import make_study
+from tests.support.studies import make_study
 
 SECRET = "Zachariah"  # a value that must never appear in an error
 NOT_WHOLE = "not a whole number"

@@ -1,11 +1,9 @@
-"""The parts of the page that are looked at: margins, and the model as a network or as components."""
+"""The margins: a card for each attribute, with what the synthetic rows have of it beside what was released."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from synod.common.methods.base import HpdpDp
 from synod.common.study.study import Study
 from synod.curator.methods.base import Publication
-from synod.curator.network.graph import Network
 from synod.curator.release.report.charts import (
     bar,
     bracket,
@@ -17,8 +15,6 @@ from synod.curator.release.report.charts import (
     gauge_row,
     share_rows,
 )
-from synod.curator.release.report.components import Components, Loading, read_components
-from synod.curator.release.report.graph import MOST_FEATURES, draw_network, has_bits, list_parents, read_networks
 from synod.curator.release.report.margins import Margin, Reading, read_margins
 from synod.curator.release.report.markup import Html, join, outside, plain, tag
 from synod.curator.release.report.wording import percent, plural, whole
@@ -26,8 +22,6 @@ from synod.curator.release.report.wording import percent, plural, whole
 MOST_CARDS = 200
 MOST_ROWS = 2_400
 FEWEST_ROWS = 12
-MOST_NETWORKS = 10
-MOST_LOADINGS = 60
 
 
 def show_margins(study: Study, publication: Publication) -> Html:
