@@ -23,34 +23,36 @@ from synod.common.runtime.sqlite import open_database, storage_errors, transacti
 from synod.common.study.study import Study, parse_study
 
 STORE_FILE = "store.sqlite"
-TABLES = """
-CREATE TABLE IF NOT EXISTS studies (
+MIGRATIONS = (
+    """
+CREATE TABLE studies (
     study BLOB PRIMARY KEY, name TEXT NOT NULL UNIQUE, document BLOB NOT NULL, created INTEGER NOT NULL,
     outcome TEXT, reason TEXT NOT NULL DEFAULT ''
 );
-CREATE TABLE IF NOT EXISTS enrolments (
+CREATE TABLE enrolments (
     study BLOB NOT NULL, party TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (study, party)
 );
-CREATE TABLE IF NOT EXISTS transcripts (study BLOB PRIMARY KEY, envelope BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS queries (
+CREATE TABLE transcripts (study BLOB PRIMARY KEY, envelope BLOB NOT NULL);
+CREATE TABLE queries (
     study BLOB NOT NULL, label TEXT NOT NULL, sequence INTEGER NOT NULL, body BLOB NOT NULL,
     opened INTEGER NOT NULL, answer BLOB, PRIMARY KEY (study, label)
 );
-CREATE TABLE IF NOT EXISTS notes (
+CREATE TABLE notes (
     study BLOB NOT NULL, label TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (study, label)
 );
-CREATE TABLE IF NOT EXISTS submissions (
+CREATE TABLE submissions (
     study BLOB NOT NULL, label TEXT NOT NULL, party TEXT NOT NULL, header BLOB NOT NULL, payload BLOB NOT NULL,
     PRIMARY KEY (study, label, party)
 );
-CREATE TABLE IF NOT EXISTS replies (
+CREATE TABLE replies (
     study BLOB NOT NULL, party TEXT NOT NULL, kind TEXT NOT NULL, PRIMARY KEY (study, party, kind)
 );
-CREATE TABLE IF NOT EXISTS heads (
+CREATE TABLE heads (
     identity BLOB NOT NULL, ledger BLOB NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL,
     signature BLOB NOT NULL, PRIMARY KEY (identity, ledger)
 );
-"""
+""",
+)
 
 
 class State(Enum):
@@ -101,10 +103,8 @@ class Store:
     """The open store."""
 
     def __init__(self, folder: Path) -> None:
-        self._connection = open_database(folder / STORE_FILE, create=True)
+        self._connection = open_database(folder / STORE_FILE, create=True, migrations=MIGRATIONS)
         self._lock = RLock()  # checks read on worker threads: none may see a transaction of the event loop half done
-        with storage_errors(None):
-            self._connection.executescript(TABLES)
 
     def close(self) -> None:
         """Closes the file."""

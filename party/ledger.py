@@ -26,7 +26,8 @@ from synod.party.account import Account, Entry, fold
 
 LEDGER_FILE = "ledger.sqlite"
 GENESIS = bytes(32)
-TABLES = """
+MIGRATIONS = (
+    """
 CREATE TABLE secret (one INTEGER PRIMARY KEY CHECK (one = 1), value BLOB NOT NULL);
 CREATE TABLE entries (sequence INTEGER PRIMARY KEY, body BLOB NOT NULL, hash BLOB NOT NULL);
 CREATE TABLE studies (study BLOB PRIMARY KEY, document BLOB NOT NULL);
@@ -34,7 +35,8 @@ CREATE TABLE answers (
     study BLOB NOT NULL, label TEXT NOT NULL, header BLOB NOT NULL, payload BLOB NOT NULL,
     PRIMARY KEY (study, label)
 );
-"""
+""",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +74,8 @@ class Ledger:
         if path.exists():
             raise invalid(f"there is a ledger at {path} already.", "It is never replaced; move it away yourself.")
         draft.unlink(missing_ok=True)
-        connection = open_database(draft, create=True)
+        connection = open_database(draft, create=True, migrations=MIGRATIONS)
         with transaction(connection), storage_errors(path):
-            for statement in TABLES.split(";"):
-                connection.execute(statement)
             connection.execute("INSERT INTO secret VALUES (1, ?)", (secrets.token_bytes(KEY_BYTES),))
             _append(connection, {"kind": "opened", "history_lost": history_lost}, now)
         connection.close()
@@ -89,7 +89,7 @@ class Ledger:
         path = folder / LEDGER_FILE
         if not path.exists():
             raise invalid(f"there is no ledger at {path}.", "Run `synod party init` first; `serve` never makes one.")
-        return Ledger(open_database(path, create=False))
+        return Ledger(open_database(path, create=False, migrations=MIGRATIONS))
 
     def close(self) -> None:
         """Closes the file."""

@@ -154,9 +154,9 @@ class Trigger:
         return when
 
 
-def open_unsynced(path: Path, *, create: bool) -> sqlite3.Connection:
+def open_unsynced(path: Path, **options: Any) -> sqlite3.Connection:
     """A database as it is, but for waiting for the disk: here processes die, not machines."""
-    connection = open_database(path, create=create)
+    connection = open_database(path, **options)
     connection.execute("PRAGMA synchronous = OFF")
     return connection
 

@@ -296,3 +296,14 @@ def test_a_reader_on_another_thread_never_sees_a_transaction_half_done(tmp_path:
     reader.join(10)
     store.close()
     assert seen == [False]
+
+
+@pytest.mark.parametrize(("version", "words"), [(0, "from before Synod 0.1"), (99, "newer version of Synod")])
+def test_a_store_of_an_unknown_version_is_refused(store: Store, tmp_path: Path, version: int, words: str) -> None:
+    store.close()
+    with sqlite3.connect(tmp_path / STORE_FILE) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        connection.execute(f"PRAGMA user_version = {version}")
+    with pytest.raises(SynodError, match=words) as caught:
+        Store(tmp_path)
+    assert caught.value.code is Code.STORAGE

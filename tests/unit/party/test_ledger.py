@@ -348,3 +348,14 @@ def test_charge_and_answer_stand_or_fall_together(ledger: Ledger, study: Study) 
         )
     assert kinds(ledger) == ["opened", "approved"]
     charge(ledger, study, "1")
+
+
+@pytest.mark.parametrize(("version", "words"), [(0, "from before Synod 0.1"), (99, "newer version of Synod")])
+def test_a_ledger_of_an_unknown_version_is_refused(ledger: Ledger, tmp_path: Path, version: int, words: str) -> None:
+    ledger.close()
+    with sqlite3.connect(tmp_path / LEDGER_FILE) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        connection.execute(f"PRAGMA user_version = {version}")
+    with pytest.raises(SynodError, match=words) as caught:
+        Ledger.open(tmp_path)
+    assert caught.value.code is Code.STORAGE
