@@ -60,17 +60,15 @@ class PartyHandler:
         the fingerprint of that identity, or nothing.
         """
         self._context.see(party)
-        pinned = {(entry.name, entry.key) for record in self._store.studies() for entry in record.study.roster}
-        if (party, fingerprint(identity)) not in pinned or not head.is_signed_by(identity):
+        if not self._store.is_pinned(party, fingerprint(identity)) or not head.is_signed_by(identity):
             return ""
         self._store.see_head(identity, head)
         return fingerprint(identity)
 
     def moves(self, party: str, skip: set[bytes]) -> list[NextMove]:
         """The next moves of a party, one for each study at most."""
-        records = [record for record in self._store.studies() if record.study_hash not in skip]
-        found = [self._move(party, record) for record in records if _is_on_roster(party, record)]
-        return [move for move in found if move is not None]
+        records = [record for record in self._store.studies_of(party) if record.study_hash not in skip]
+        return [move for record in records if (move := self._move(party, record)) is not None]
 
     def _move(self, party: str, record: StudyRecord) -> NextMove | None:
         study_hash, name = record.study_hash, record.study.name
@@ -78,7 +76,7 @@ class PartyHandler:
             if self._store.replied(study_hash, party, ACKNOWLEDGED):
                 return None
             return NextMove(study_hash, name, record.outcome)
-        if party not in self._store.enrolments(study_hash):
+        if self._store.enrolment(study_hash, party) is None:
             return NextMove(study_hash, name, "enrol")
         query = self._store.unanswered(study_hash)
         if query is None or party not in plan_study(record.study).step(query.label).answerers:
@@ -102,12 +100,12 @@ class PartyHandler:
         """Takes a party's signed keys."""
         record = self.record_for(enrolment.name, study_hash)
         check_enrolment(enrolment, record.study, study_hash)
-        if self._store.enrolments(study_hash).get(enrolment.name) == enrolment:
+        if self._store.enrolment(study_hash, enrolment.name) == enrolment:
             return
         if record.outcome is not None:
             raise SynodError(Code.NOT_READY, f"{record.study.name} has ended ({record.outcome}).")
         self._store.add_enrolment(study_hash, enrolment)
-        self._context.changes.announce()
+        self._context.changes.announce(study_hash)
 
     def open_round(self, party: str, submission: Submission) -> OpenRound:
         """The round that a submission is for, its header checked (1 to 3).
@@ -139,7 +137,7 @@ class PartyHandler:
     def accept(self, party: str, submission: Submission, payload: bytes) -> None:
         """Stores a checked answer, once (5)."""
         self._store.add_submission(party, submission, payload)
-        self._context.changes.announce()
+        self._context.changes.announce(submission.study_hash)
 
     def document(self, party: str, study_hash: bytes, kind: str, label: str) -> bytes:
         """A document of a study that the caller is on: `study`, `transcript` or `query`."""
@@ -181,7 +179,7 @@ class PartyHandler:
             raise check_failed(f"the identity key of {party} is not the one on the roster of {record.study.name}.")
         elif record.outcome is None:
             self._store.end_study(study_hash, State.ABORTED, f"{party} declined: {reason}.")
-        self._context.changes.announce()
+            self._context.changes.announce(study_hash, *(entry.name for entry in record.study.roster))
 
     def acknowledge(self, party: str, study_hash: bytes) -> None:
         """Notes that a party knows of a study's end."""

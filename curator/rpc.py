@@ -84,8 +84,9 @@ class PartyServicer(rpc.PartyServiceServicer):
         party = self._caller(call, request.head)
         loop = asyncio.get_running_loop()
         until = loop.time() + min(request.wait_seconds, LONGEST_WAIT_SECONDS)
-        while not (moves := self._handler.moves(party, set(request.skip))) and loop.time() < until:
-            await self._context.changes.wait(until - loop.time())
+        skip, changes = set(request.skip), self._context.changes
+        while not (moves := self._handler.moves(party, skip)) and loop.time() < until and not changes.closed:
+            await changes.wait(party, until - loop.time())
         return pb.PullWorkResponse(
             moves=[
                 pb.Move(

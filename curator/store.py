@@ -29,6 +29,7 @@ CREATE TABLE studies (
     study BLOB PRIMARY KEY, name TEXT NOT NULL UNIQUE, document BLOB NOT NULL, created INTEGER NOT NULL,
     outcome TEXT, reason TEXT NOT NULL DEFAULT ''
 );
+CREATE TABLE rosters (party TEXT NOT NULL, study BLOB NOT NULL, key TEXT NOT NULL, PRIMARY KEY (party, study));
 CREATE TABLE enrolments (
     study BLOB NOT NULL, party TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (study, party)
 );
@@ -124,10 +125,15 @@ class Store:
                 "Give the new one a name of its own.",
             )
         document = canonical_bytes(study.to_json())
-        self._write(
-            "INSERT INTO studies (study, name, document, created) VALUES (?, ?, ?, ?)",
-            study_hash, study.name, document, now,
-        )  # fmt: skip
+        with self._transaction():
+            self._connection.execute(
+                "INSERT INTO studies (study, name, document, created) VALUES (?, ?, ?, ?)",
+                (study_hash, study.name, document, now),
+            )
+            self._connection.executemany(
+                "INSERT INTO rosters VALUES (?, ?, ?)",
+                [(entry.name, study_hash, entry.key) for entry in study.roster],
+            )
 
     def check_name(self, study: Study) -> None:
         """Refuses a study whose name another study has."""
@@ -144,6 +150,19 @@ class Store:
         """All studies, newest first."""
         rows = self._rows("SELECT study, document, created, outcome, reason FROM studies ORDER BY created DESC, name")
         return [_record(row) for row in rows]
+
+    def studies_of(self, party: str) -> list[StudyRecord]:
+        """The studies that have a party on their roster, newest first."""
+        rows = self._rows(
+            "SELECT study, document, created, outcome, reason FROM studies JOIN rosters USING (study)"
+            " WHERE party = ? ORDER BY created DESC, name",
+            party,
+        )
+        return [_record(row) for row in rows]
+
+    def is_pinned(self, party: str, key: str) -> bool:
+        """Whether a roster has the party with the identity key of this fingerprint."""
+        return bool(self._rows("SELECT 1 FROM rosters WHERE party = ? AND key = ? LIMIT 1", party, key))
 
     def study(self, study_hash: bytes) -> StudyRecord:
         """One study by its hash."""
@@ -189,20 +208,29 @@ class Store:
                 enrolment.signature.hex(),
             ]
         )
-        rows = self._rows("SELECT body FROM enrolments WHERE study = ? AND party = ?", study_hash, enrolment.name)
-        if rows and bytes(rows[0][0]) != body:
+        stored = self.enrolment(study_hash, enrolment.name)
+        if stored not in (None, enrolment):
             raise SynodError(
                 Code.CONFLICT,
                 f"{enrolment.name} is enrolled with other keys already.",
                 "A changed ledger or table cannot go on with this study; start a new one.",
             )
-        if not rows:
+        if stored is None:
             self._write("INSERT INTO enrolments VALUES (?, ?, ?)", study_hash, enrolment.name, body)
+
+    def enrolment(self, study_hash: bytes, party: str) -> Enrolment | None:
+        """A party's enrolment, if it is there."""
+        rows = self._rows("SELECT body FROM enrolments WHERE study = ? AND party = ?", study_hash, party)
+        return _enrolment(party, rows[0][0]) if rows else None
+
+    def enrolled(self, study_hash: bytes) -> set[str]:
+        """Who has enrolled."""
+        return {party for (party,) in self._rows("SELECT party FROM enrolments WHERE study = ?", study_hash)}
 
     def enrolments(self, study_hash: bytes) -> dict[str, Enrolment]:
         """The enrolments so far, by party."""
         rows = self._rows("SELECT party, body FROM enrolments WHERE study = ?", study_hash)
-        return {party: Enrolment(party, *(bytes.fromhex(part) for part in json.loads(body))) for party, body in rows}
+        return {party: _enrolment(party, body) for party, body in rows}
 
     def fix_transcript(self, study_hash: bytes, envelope: bytes) -> None:
         """Stores the transcript for good."""
@@ -343,6 +371,10 @@ class Store:
     def _rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         with self._lock, storage_errors(None):
             return self._connection.execute(statement, values).fetchall()
+
+
+def _enrolment(party: str, body: bytes) -> Enrolment:
+    return Enrolment(party, *(bytes.fromhex(part) for part in json.loads(body)))
 
 
 def _record(row: tuple[Any, ...]) -> StudyRecord:

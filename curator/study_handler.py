@@ -57,7 +57,7 @@ class StudyHandler:
         self._store.add_study(study, now=int(self._context.clock()))
         log.info("study taken", extra={"study": study.name, "hash": study.digest().hex()})
         self._start(study)
-        self._context.changes.announce()
+        self._context.changes.announce(*(entry.name for entry in study.roster))
         return study.digest()
 
     def status(self, name: str) -> list[pb.StudyStatus]:
@@ -83,7 +83,7 @@ class StudyHandler:
         if session := self._sessions.pop(record.study_hash, None):
             session.cancel()
         self._drop_key(record.study)
-        self._context.changes.announce()
+        self._context.changes.announce(record.study_hash, *(entry.name for entry in record.study.roster))
 
     def _start(self, study: Study) -> None:
         study_hash = study.digest()
@@ -142,7 +142,7 @@ class StudyHandler:
         )
 
     def _describe_parties(self, record: StudyRecord, query: OpenQuery | None) -> Iterator[pb.PartyStatus]:
-        enrolled = self._store.enrolments(record.study_hash)
+        enrolled = self._store.enrolled(record.study_hash)
         for entry in record.study.roster:
             is_enrolled = entry.name in enrolled
             since = 0

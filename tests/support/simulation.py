@@ -25,7 +25,7 @@ from synod.common.runtime.settings import PartySettings
 from synod.common.runtime.sqlite import open_database
 from synod.common.study.study import Study, parse_study
 from synod.curator import store as store_module
-from synod.curator.context import Changes, Context
+from synod.curator.context import Changes, Context, Subject
 from synod.curator.inference import gaussian as hpdp_fit
 from synod.curator.party_handler import PartyHandler
 from synod.curator.rpc import DECLINE_REASONS, DOCUMENT_KINDS, MOVE_KINDS
@@ -125,15 +125,15 @@ class WatchedChanges(Changes):
         super().__init__()
         self.idle = False
 
-    def announce(self) -> None:
+    def announce(self, *subjects: Subject) -> None:
         """The store has changed."""
         self.idle = False
-        super().announce()
+        super().announce(*subjects)
 
-    async def wait(self, seconds: float | None = None) -> None:
+    async def wait(self, subject: Subject, seconds: float | None = None) -> None:
         """Waits for a change."""
         self.idle = True
-        await super().wait(seconds)
+        await super().wait(subject, seconds)
 
 
 @dataclass

@@ -77,6 +77,18 @@ def test_the_newest_study_comes_first(store: Store, study: Study) -> None:
     assert [record.study.name for record in store.studies()] == ["younger", "checked"]
 
 
+def test_a_party_has_the_studies_of_its_rosters(store: Store, study: Study, tmp_path: Path) -> None:
+    second = make_study(name="second", names=("north", "desert"), rows=(4, 7))
+    store.add_study(second, now=11)
+    store.close()
+    again = Store(tmp_path)
+    found = {name: [record.study for record in again.studies_of(name)] for name in ("north", "valley", "desert", "x")}
+    assert found == {"north": [second, study], "valley": [study], "desert": [second], "x": []}
+    assert again.is_pinned("desert", identity_of("desert").fingerprint)
+    assert not again.is_pinned("desert", identity_of("north").fingerprint)
+    assert not again.is_pinned("x", identity_of("x").fingerprint)
+
+
 def test_states_follow_from_what_is_stored(store: Store, study: Study) -> None:
     key = study.digest()
 
@@ -268,7 +280,17 @@ def test_a_full_disk_stores_nothing_and_says_so(store: Store, study: Study, tmp_
 def test_no_private_key_is_in_the_store(store: Store, study: Study, tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / STORE_FILE) as connection:
         names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    assert names == {"studies", "enrolments", "transcripts", "queries", "notes", "submissions", "replies", "heads"}
+    assert names == {
+        "studies",
+        "rosters",
+        "enrolments",
+        "transcripts",
+        "queries",
+        "notes",
+        "submissions",
+        "replies",
+        "heads",
+    }
     assert (tmp_path / STORE_FILE).stat().st_mode & 0o077 == 0
 
 
