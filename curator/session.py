@@ -95,8 +95,9 @@ class Session:
 
     def _require(self, expected: State | None) -> None:
         outcome = self._store.study(self.study_hash).outcome
-        if outcome != (expected.value if expected else None):
-            raise SynodError(Code.ABORTED, f"{self.study.name} has ended ({outcome}).")
+        if outcome is not expected:
+            assert outcome is not None, "an end is stored before it is required"
+            raise SynodError(Code.ABORTED, f"{self.study.name} has ended ({outcome.value}).")
 
     def _end(self, outcome: State, reason: str = "") -> None:
         self._store.end_study(self.study_hash, outcome, reason)

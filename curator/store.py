@@ -66,6 +66,13 @@ class State(Enum):
     ABORTED = "aborted"
 
 
+class ReplyKind(Enum):
+    """What a party said of a study."""
+
+    NOT_APPROVED = "not-approved"
+    ACKNOWLEDGED = "acknowledged"
+
+
 @dataclass(frozen=True, slots=True)
 class StudyRecord:
     """A study as the store has it."""
@@ -73,7 +80,7 @@ class StudyRecord:
     study_hash: bytes
     study: Study
     created: int
-    outcome: str | None
+    outcome: State | None
     reason: str
 
 
@@ -181,7 +188,7 @@ class Store:
     def state(self, record: StudyRecord) -> State:
         """Where a study stands, from what is stored of it."""
         if record.outcome is not None:
-            return State(record.outcome)
+            return record.outcome
         if self._rows("SELECT 1 FROM queries WHERE study = ? LIMIT 1", record.study_hash):
             return State.RUNNING
         return State.KEYED if self.transcript(record.study_hash) else State.ENROLLING
@@ -333,15 +340,14 @@ class Store:
 
     # Parties
 
-    def add_reply(self, study_hash: bytes, party: str, kind: str) -> None:
-        """Notes what a party said of a study: `not-approved`, `acknowledged`."""
-        self._write("INSERT OR IGNORE INTO replies VALUES (?, ?, ?)", study_hash, party, kind)
+    def add_reply(self, study_hash: bytes, party: str, kind: ReplyKind) -> None:
+        """Notes what a party said of a study."""
+        self._write("INSERT OR IGNORE INTO replies VALUES (?, ?, ?)", study_hash, party, kind.value)
 
-    def replied(self, study_hash: bytes, party: str, kind: str) -> bool:
+    def replied(self, study_hash: bytes, party: str, kind: ReplyKind) -> bool:
         """Whether the party said so."""
-        return bool(
-            self._rows("SELECT 1 FROM replies WHERE study = ? AND party = ? AND kind = ?", study_hash, party, kind)
-        )
+        statement = "SELECT 1 FROM replies WHERE study = ? AND party = ? AND kind = ?"
+        return bool(self._rows(statement, study_hash, party, kind.value))
 
     def see_head(self, identity: bytes, head: SeenHead) -> None:
         """Keeps the highest head of a ledger."""
@@ -379,7 +385,7 @@ def _enrolment(party: str, body: bytes) -> Enrolment:
 
 def _record(row: tuple[Any, ...]) -> StudyRecord:
     study_hash, document, created, outcome, reason = row
-    return StudyRecord(bytes(study_hash), _parse(bytes(document)), created, outcome, reason)
+    return StudyRecord(bytes(study_hash), _parse(bytes(document)), created, outcome and State(outcome), reason)
 
 
 @lru_cache(maxsize=256)

@@ -17,9 +17,8 @@ from synod.common.runtime.errors import Code, SynodError, invalid
 from synod.common.runtime.files import write_private_file
 from synod.common.study.study import Study, parse_study
 from synod.curator.context import Context
-from synod.curator.party_handler import NOT_APPROVED
 from synod.curator.session import Session
-from synod.curator.store import OpenQuery, State, StudyRecord
+from synod.curator.store import OpenQuery, ReplyKind, State, StudyRecord
 from synod.v1 import study_pb2 as pb
 
 log = logging.getLogger("synod.curator")
@@ -78,7 +77,7 @@ class StudyHandler:
         """Ends a study for good."""
         record = self._store.study_named(name)
         if record.outcome is not None:
-            raise SynodError(Code.NOT_READY, f"{name} has ended already ({record.outcome}).")
+            raise SynodError(Code.NOT_READY, f"{name} has ended already ({record.outcome.value}).")
         self._store.end_study(record.study_hash, State.ABORTED, f"Aborted by {by}.")
         if session := self._sessions.pop(record.study_hash, None):
             session.cancel()
@@ -156,7 +155,8 @@ class StudyHandler:
                 awaited=since > 0,
                 awaited_since=since,
                 last_seen=self._context.sightings.get(entry.name, 0),
-                not_approved=not is_enrolled and self._store.replied(record.study_hash, entry.name, NOT_APPROVED),
+                not_approved=not is_enrolled
+                and self._store.replied(record.study_hash, entry.name, ReplyKind.NOT_APPROVED),
             )
 
 

@@ -10,9 +10,10 @@ from synod.common.protocol.queries import parse_query
 from synod.common.protocol.submission import Submission
 from synod.common.study.study import Study
 from synod.curator.context import Changes, Context
-from synod.curator.party_handler import NextMove, PartyHandler
+from synod.curator.party_handler import DocumentKind, MoveKind, NextMove, PartyHandler
 from synod.curator.session import Session
 from synod.curator.store import Store
+from synod.party.account import ApprovalState
 from tests.support.parties import CURATOR, Actor, identity_of, paillier_key
 
 MOST_STEPS = 2_000
@@ -53,17 +54,17 @@ def make_move(handler: PartyHandler, actor: Actor, move: NextMove) -> None:
     """What a daemon does with a move."""
     study_hash = actor.study.digest()
     match move.kind:
-        case "enrol":
+        case MoveKind.ENROL:
             handler.enrol(study_hash, actor.secrets.enrolment(actor.name, identity_of(actor.name)))
-        case "answer":
+        case MoveKind.ANSWER:
             if actor.ledger.answer(study_hash, move.label) is None:
-                transcript = handler.document(actor.name, study_hash, "transcript", "")
-                document = handler.document(actor.name, study_hash, "query", move.label)
+                transcript = handler.document(actor.name, study_hash, DocumentKind.TRANSCRIPT, "")
+                document = handler.document(actor.name, study_hash, DocumentKind.QUERY, move.label)
                 query = parse_query(json.loads(document), actor.study)
                 actor.answer(move.label, query, transcript)
             hand_in(handler, actor.name, *stored_answer(actor, move.label))
         case ended:
-            actor.ledger.end_study(study_hash, ended, now=9)
+            actor.ledger.end_study(study_hash, ApprovalState(ended.value), now=9)
             handler.acknowledge(actor.name, study_hash)
 
 
@@ -81,8 +82,8 @@ async def play(context: Context, actors: Sequence[Actor], *, most_moves: int = 1
                 if len(made) >= most_moves:
                     return made
                 make_move(handler, actor, move)
-                made.append((actor.name, move.kind, move.label))
-                if move.kind in ("published", "aborted"):
+                made.append((actor.name, move.kind.value, move.label))
+                if move.kind in (MoveKind.CLOSE_PUBLISHED, MoveKind.CLOSE_ABORTED):
                     ended.add(actor.name)
                 await asyncio.sleep(0)
         if ended == {actor.name for actor in actors}:

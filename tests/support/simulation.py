@@ -30,7 +30,7 @@ from synod.curator.inference import gaussian as hpdp_fit
 from synod.curator.party_handler import PartyHandler
 from synod.curator.rpc import DECLINE_REASONS, DOCUMENT_KINDS, MOVE_KINDS
 from synod.curator.session import Session
-from synod.curator.store import SeenHead, State, Store
+from synod.curator.store import ReplyKind, SeenHead, State, Store
 from synod.party import daemon as daemon_module
 from synod.party import ledger as ledger_module
 from synod.party.approval import identity_path, initialize
@@ -300,7 +300,7 @@ class Line:
             signer = self._see(curator, head)
             curator.handler.decline(self._party, signer, study_hash, DECLINE_REASONS[reason])
 
-        self._world.declined.append((self._party, DECLINE_REASONS[reason]))
+        self._world.declined.append((self._party, DECLINE_REASONS[reason].value))
         self._call("decline", body)
 
     def acknowledge(self, study_hash: bytes, head: Head) -> None:
@@ -476,7 +476,9 @@ class World:
         for _ in range(MOST_ROUNDS):
             for index in range(len(NAMES)):
                 self.converse(index)
-            if all(self.curator.store.replied(self.site.study.digest(), name, "acknowledged") for name in NAMES):
+            if all(
+                self.curator.store.replied(self.site.study.digest(), name, ReplyKind.ACKNOWLEDGED) for name in NAMES
+            ):
                 return
         raise AssertionError(f"the study does not end; it is {self.curator.state()}")
 

@@ -14,9 +14,9 @@ from synod.common.protocol.submission import digest_of
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
 from synod.curator.context import Context
-from synod.curator.party_handler import NOT_APPROVED, NextMove, PartyHandler
+from synod.curator.party_handler import DeclineReason, DocumentKind, MoveKind, NextMove, PartyHandler
 from synod.curator.session import seal_transcript
-from synod.curator.store import SeenHead, State
+from synod.curator.store import ReplyKind, SeenHead, State
 from tests.support.curators import Clock, hand_in, make_context, stored_answer
 from tests.support.parties import WIDE, Actor, identity_of, make_actors, make_study, make_transcript, paillier_key
 
@@ -67,7 +67,7 @@ def open_moments(context: Context, study: Study, actors: Sequence[Actor]) -> Non
 
 
 def kinds(handler: PartyHandler, *parties: str) -> list[str]:
-    return ["/".join(f"{m.kind} {m.label}".strip() for m in handler.moves(party, set())) for party in parties]
+    return ["/".join(f"{m.kind.value} {m.label}".strip() for m in handler.moves(party, set())) for party in parties]
 
 
 def refusal(code: Code, call: object) -> str:
@@ -113,8 +113,8 @@ def test_one_move_for_each_study_and_none_for_those_to_skip(
     second = make_study(name="second", names=("north", "desert"), rows=(40, 7))
     context.store.add_study(second, now=9)
     assert handler.moves("north", set()) == [
-        NextMove(second.digest(), "second", "enrol"),
-        NextMove(study.digest(), "checked", "enrol"),
+        NextMove(second.digest(), "second", MoveKind.ENROL),
+        NextMove(study.digest(), "checked", MoveKind.ENROL),
     ]
     assert [move.name for move in handler.moves("north", {second.digest()})] == ["checked"]
     assert [move.name for move in handler.moves("desert", set())] == ["second"]
@@ -132,12 +132,12 @@ def test_who_is_not_on_the_roster_gets_nothing(
     submission, _ = stored_answer(actors[0], "moments")
     ghost = replace(actors[0].secrets.enrolment("north", identity_of("north")), name="ghost")
     for call in (
-        lambda: handler.document("ghost", key, "study", ""),
-        lambda: handler.document("ghost", key, "transcript", ""),
-        lambda: handler.document("ghost", key, "query", "moments"),
+        lambda: handler.document("ghost", key, DocumentKind.STUDY, ""),
+        lambda: handler.document("ghost", key, DocumentKind.TRANSCRIPT, ""),
+        lambda: handler.document("ghost", key, DocumentKind.QUERY, "moments"),
         lambda: handler.open_round("ghost", submission),
         lambda: handler.enrol(key, ghost),
-        lambda: handler.decline("ghost", "", key, "spite"),
+        lambda: handler.decline("ghost", "", key, DeclineReason.CHECK_FAILED),
         lambda: handler.acknowledge("ghost", key),
     ):
         assert "ghost is not on the roster" in refusal(Code.NOT_ON_ROSTER, call)
@@ -146,8 +146,8 @@ def test_who_is_not_on_the_roster_gets_nothing(
 
 def test_unknown_studies(handler: PartyHandler) -> None:
     for call in (
-        lambda: handler.document("north", bytes(32), "study", ""),
-        lambda: handler.decline("north", "", bytes(32), "why"),
+        lambda: handler.document("north", bytes(32), DocumentKind.STUDY, ""),
+        lambda: handler.decline("north", "", bytes(32), DeclineReason.CHECK_FAILED),
         lambda: handler.acknowledge("north", bytes(32)),
     ):
         refusal(Code.NOT_FOUND, call)
@@ -189,12 +189,12 @@ def test_nobody_enrols_in_a_study_that_has_ended(
 
 def test_documents(handler: PartyHandler, context: Context, study: Study, actors: list[Actor]) -> None:
     key = study.digest()
-    assert handler.document("north", key, "study", "") == canonical_bytes(study.to_json())
-    refusal(Code.NOT_READY, lambda: handler.document("north", key, "transcript", ""))
-    refusal(Code.NOT_FOUND, lambda: handler.document("north", key, "query", "moments"))
+    assert handler.document("north", key, DocumentKind.STUDY, "") == canonical_bytes(study.to_json())
+    refusal(Code.NOT_READY, lambda: handler.document("north", key, DocumentKind.TRANSCRIPT, ""))
+    refusal(Code.NOT_FOUND, lambda: handler.document("north", key, DocumentKind.QUERY, "moments"))
     open_moments(context, study, actors)
-    assert json.loads(handler.document("north", key, "transcript", ""))["transcript"]["study"] == key.hex()
-    assert handler.document("north", key, "query", "moments") == MOMENTS
+    assert json.loads(handler.document("north", key, DocumentKind.TRANSCRIPT, ""))["transcript"]["study"] == key.hex()
+    assert handler.document("north", key, DocumentKind.QUERY, "moments") == MOMENTS
 
 
 # Submissions
@@ -282,8 +282,8 @@ def test_a_round_must_be_open(handler: PartyHandler, context: Context, study: St
 def test_not_approved_is_noted_and_may_change(
     handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
 ) -> None:
-    handler.decline("north", "", study.digest(), NOT_APPROVED)
-    assert context.store.replied(study.digest(), "north", NOT_APPROVED)
+    handler.decline("north", "", study.digest(), DeclineReason.NOT_APPROVED)
+    assert context.store.replied(study.digest(), "north", ReplyKind.NOT_APPROVED)
     assert context.store.study(study.digest()).outcome is None
     assert kinds(handler, "north") == ["enrol"]
     enrol_all(handler, study, actors)
@@ -293,20 +293,21 @@ def test_any_other_decline_ends_the_study_and_says_who(handler: PartyHandler, co
     north, valley = (identity_of(name).fingerprint for name in ("north", "valley"))
     for stranger in ("", valley):
         refusal(
-            Code.CHECK_FAILED, lambda stranger=stranger: handler.decline("north", stranger, study.digest(), "spite")
+            Code.CHECK_FAILED,
+            lambda stranger=stranger: handler.decline("north", stranger, study.digest(), DeclineReason.CHECK_FAILED),
         )
     assert context.store.study(study.digest()).outcome is None
-    handler.decline("north", north, study.digest(), "its operator revoked the approval")
-    handler.decline("valley", valley, study.digest(), "too late")
+    handler.decline("north", north, study.digest(), DeclineReason.REVOKED)
+    handler.decline("valley", valley, study.digest(), DeclineReason.CHECK_FAILED)
     record = context.store.study(study.digest())
-    assert (record.outcome, record.reason) == ("aborted", "north declined: its operator revoked the approval.")
+    assert (record.outcome, record.reason) == (State.ABORTED, "north declined: its operator revoked the approval.")
     assert kinds(handler, "harbour") == ["aborted"]
 
 
 def test_a_published_study_stays_published(handler: PartyHandler, context: Context, study: Study) -> None:
     context.store.end_study(study.digest(), State.PUBLISHED)
-    handler.decline("north", identity_of("north").fingerprint, study.digest(), "changed its mind")
-    assert context.store.study(study.digest()).outcome == "published"
+    handler.decline("north", identity_of("north").fingerprint, study.digest(), DeclineReason.REVOKED)
+    assert context.store.study(study.digest()).outcome is State.PUBLISHED
 
 
 # Heads of ledgers

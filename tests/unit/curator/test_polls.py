@@ -15,7 +15,7 @@ from synod.common.protocol.queries import LocalMarginals
 from synod.common.protocol.transcript import Enrolment
 from synod.common.study.study import Study
 from synod.curator.context import Changes, Context, Subject
-from synod.curator.party_handler import NextMove, PartyHandler
+from synod.curator.party_handler import DeclineReason, NextMove, PartyHandler
 from synod.curator.rpc import PartyServicer
 from synod.curator.session import Session
 from synod.curator.store import State
@@ -142,7 +142,9 @@ def test_an_end_wakes_the_whole_roster_and_the_session(context: Context, study: 
         session = asyncio.create_task(context.changes.wait(study.digest()))
         key = identity_of("north").fingerprint
         handler = PartyHandler(context)
-        assert await polls.woken(lambda: handler.decline("north", key, study.digest(), "x")) == set(NAMES)
+        assert await polls.woken(lambda: handler.decline("north", key, study.digest(), DeclineReason.REVOKED)) == set(
+            NAMES
+        )
         assert polls.answered() == set(NAMES)
         assert session.done()
 
@@ -153,7 +155,9 @@ def test_a_no_that_is_only_noted_wakes_nobody(context: Context, study: Study) ->
     async def scene() -> None:
         polls = Polls(context, *NAMES)
         handler = PartyHandler(context)
-        assert await polls.woken(lambda: handler.decline("north", "", study.digest(), "not-approved")) == set()
+        assert (
+            await polls.woken(lambda: handler.decline("north", "", study.digest(), DeclineReason.NOT_APPROVED)) == set()
+        )
         assert await polls.woken(lambda: handler.acknowledge("north", study.digest())) == set()
 
     run(scene)

@@ -12,7 +12,7 @@ from synod.common.protocol.submission import Submission, digest_of
 from synod.common.protocol.transcript import Enrolment
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
-from synod.curator.store import STORE_FILE, OpenQuery, SeenHead, State, Store
+from synod.curator.store import STORE_FILE, OpenQuery, ReplyKind, SeenHead, State, Store
 from tests.support.parties import identity_of, make_study
 
 ENROLMENT = Enrolment("north", identity_of("north").public_key, b"\1" * 32, b"\2" * 32, b"\3" * 64)
@@ -47,6 +47,16 @@ def test_a_study_comes_back_as_it_was(store: Store, study: Study, tmp_path: Path
     assert (record.study, record.created, record.outcome, record.reason) == (study, 10, None, "")
     assert again.study_named(study.name) == record
     assert again.studies() == [record]
+
+
+def test_what_is_stored_keeps_its_words(store: Store, study: Study, tmp_path: Path) -> None:
+    store.add_reply(study.digest(), "north", ReplyKind.NOT_APPROVED)
+    store.add_reply(study.digest(), "north", ReplyKind.ACKNOWLEDGED)
+    store.end_study(study.digest(), State.ABORTED, "why")
+    with sqlite3.connect(tmp_path / STORE_FILE) as connection:
+        assert connection.execute("SELECT outcome FROM studies").fetchall() == [("aborted",)]
+        kinds = {kind for (kind,) in connection.execute("SELECT kind FROM replies")}
+    assert kinds == {"not-approved", "acknowledged"}
 
 
 def test_a_study_is_added_once_and_its_name_is_its_own(store: Store, study: Study) -> None:
@@ -112,7 +122,7 @@ def test_a_study_ends_once(store: Store, study: Study) -> None:
     store.end_study(study.digest(), State.ABORTED, "first")
     store.end_study(study.digest(), State.PUBLISHED, "second")
     record = store.study(study.digest())
-    assert (record.outcome, record.reason) == ("aborted", "first")
+    assert (record.outcome, record.reason) == (State.ABORTED, "first")
 
 
 def test_an_end_drops_payloads_of_that_study_alone(store: Store, study: Study) -> None:
@@ -228,12 +238,12 @@ def test_another_submission_for_the_same_round_is_refused(store: Store, study: S
 
 
 def test_replies_are_noted_once(store: Store, study: Study) -> None:
-    assert not store.replied(study.digest(), "north", "acknowledged")
-    store.add_reply(study.digest(), "north", "acknowledged")
-    store.add_reply(study.digest(), "north", "acknowledged")
-    assert store.replied(study.digest(), "north", "acknowledged")
-    assert not store.replied(study.digest(), "north", "not-approved")
-    assert not store.replied(study.digest(), "valley", "acknowledged")
+    assert not store.replied(study.digest(), "north", ReplyKind.ACKNOWLEDGED)
+    store.add_reply(study.digest(), "north", ReplyKind.ACKNOWLEDGED)
+    store.add_reply(study.digest(), "north", ReplyKind.ACKNOWLEDGED)
+    assert store.replied(study.digest(), "north", ReplyKind.ACKNOWLEDGED)
+    assert not store.replied(study.digest(), "north", ReplyKind.NOT_APPROVED)
+    assert not store.replied(study.digest(), "valley", ReplyKind.ACKNOWLEDGED)
 
 
 def test_the_highest_head_of_a_ledger_stays(store: Store) -> None:
@@ -302,7 +312,7 @@ def test_a_reader_on_another_thread_never_sees_a_transaction_half_done(tmp_path:
 
     def look() -> None:
         written.wait(10)
-        seen.append(store.replied(b"study", "north", "acknowledged"))
+        seen.append(store.replied(b"study", "north", ReplyKind.ACKNOWLEDGED))
 
     def write_and_fail() -> None:
         with store._transaction():

@@ -18,6 +18,7 @@ from synod.common.protocol.submission import AnsweredStep, Submission, account_s
 from synod.common.protocol.transcript import Enrolment, Transcript
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
+from synod.party.account import ApprovalState
 from synod.party.answer import Round
 from synod.party.rounds import check_round, next_step, open_approval
 from tests.support.parties import (
@@ -388,7 +389,7 @@ def test_an_ended_approval_answers_nothing(study: Study, actors: list[Actor]) ->
     with pytest.raises(SynodError) as caught:
         open_approval(ledger, bytes(32))
     assert caught.value.code is Code.NOT_READY
-    ledger.end_study(study.digest(), "revoked", now=4)
+    ledger.end_study(study.digest(), ApprovalState.REVOKED, now=4)
     with pytest.raises(SynodError, match="revoked") as caught:
         open_approval(ledger, study.digest())
     assert caught.value.code is Code.REFUSED
