@@ -10,7 +10,7 @@ PROTOS := proto/synod/v1/party.proto proto/synod/v1/query.proto proto/synod/v1/s
 COMPOSE := $(shell command -v docker-compose || echo docker compose)
 
 .PHONY: image demo-docker demo test test-slow lint format protos check-protos bench bench-quick bench-crypto bench-counting \
-  lock clean
+  bench-polling lock clean
 
 $(STAMP): requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -81,6 +81,9 @@ bench-crypto: $(STAMP)
 
 bench-counting: $(STAMP)
 	$(BIN)/python -m bench.counting
+
+bench-polling: $(STAMP)
+	$(BIN)/python -m bench.polling
 
 # The runtime pins are a part of the development pins, so that what is tested is what is shipped.
 lock:

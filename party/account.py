@@ -7,12 +7,22 @@ which frees the part of its reservation that it did not charge.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any
 
 from synod.common.privacy.cost import FREE, Cost
 from synod.common.runtime.errors import refused
 
 Entry = Mapping[str, Any]
+
+
+class ApprovalState(Enum):
+    """Where an approved study stands: open, or how it ended."""
+
+    OPEN = "open"
+    REVOKED = "revoked"
+    PUBLISHED = "published"
+    ABORTED = "aborted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +44,7 @@ class Approval:
     dataset: str
     reserved: Cost
     snapshot: str
-    state: str = "open"  # open | revoked | published | aborted
+    state: ApprovalState = ApprovalState.OPEN
     charges: tuple[Charge, ...] = ()
 
     @property
@@ -45,7 +55,7 @@ class Approval:
     @property
     def held(self) -> Cost:
         """What it may still charge."""
-        return self.reserved - self.spent if self.state == "open" else FREE
+        return self.reserved - self.spent if self.state is ApprovalState.OPEN else FREE
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +123,7 @@ def _apply(account: Account, entry: Entry) -> Account:
             charge = Charge(entry["label"], entry["query"], entry["transcript"], Cost.parse(entry["cost"]))
             return _with(account, replace(approval, charges=(*approval.charges, charge)))
         case "revoked" | "closed":
-            state = entry.get("outcome", "revoked")
+            state = ApprovalState(entry.get("outcome", ApprovalState.REVOKED.value))
             return _with(account, replace(account.approvals[entry["study"]], state=state))
         case kind:
             raise ValueError(f"an entry of unknown kind {kind!r}")

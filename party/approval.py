@@ -11,7 +11,7 @@ from synod.common.privacy.cost import Cost
 from synod.common.runtime.errors import Code, SynodError, invalid
 from synod.common.runtime.settings import PartySettings
 from synod.common.study.study import Study
-from synod.party.account import Account
+from synod.party.account import Account, ApprovalState
 from synod.party.ledger import LEDGER_FILE, Ledger
 from synod.party.policy import check_policy
 from synod.party.table.encode import read_table
@@ -113,7 +113,7 @@ def reserve(settings: PartySettings, checked: CheckedStudy, *, now: int) -> None
 def _refuse_known(account: Account, study: Study) -> None:
     known = account.approvals.get(study.digest().hex())
     if known is not None:
-        raise SynodError(Code.CONFLICT, f"{study.name} is in the ledger already ({known.state}).")
+        raise SynodError(Code.CONFLICT, f"{study.name} is in the ledger already ({known.state.value}).")
 
 
 def revoke(settings: PartySettings, study_hash: bytes, *, now: int) -> None:
@@ -121,9 +121,9 @@ def revoke(settings: PartySettings, study_hash: bytes, *, now: int) -> None:
     ledger = Ledger.open(settings.state)
     try:
         approval = ledger.account().approvals.get(study_hash.hex())
-        if approval is None or approval.state != "open":
+        if approval is None or approval.state is not ApprovalState.OPEN:
             raise SynodError(Code.NOT_FOUND, "there is no open approval of that study.", "See `synod party ledger`.")
-        ledger.end_study(study_hash, "revoked", now=now)
+        ledger.end_study(study_hash, ApprovalState.REVOKED, now=now)
     finally:
         ledger.close()
     drop_snapshot(snapshot_folder(settings, study_hash))

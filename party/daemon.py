@@ -17,6 +17,7 @@ from synod.common.protocol.transcript import PROTOCOL
 from synod.common.runtime.errors import Code, SynodError, check_failed, refused
 from synod.common.runtime.settings import PartySettings
 from synod.common.study.study import parse_study
+from synod.party.account import ApprovalState
 from synod.party.approval import check_study, reserve, snapshot_folder
 from synod.party.client import CuratorClient, Greeting
 from synod.party.ledger import Head, Ledger
@@ -33,7 +34,10 @@ LONGEST_BACKOFF_SECONDS = 30.0
 LARGEST_SKEW_SECONDS = 300
 HASH_BYTES = 32
 RETRIED = (Code.UNREACHABLE, Code.UNAUTHENTICATED, Code.STORAGE, Code.INTERNAL)
-OUTCOMES = {pb.MOVE_KIND_CLOSE_PUBLISHED: "published", pb.MOVE_KIND_CLOSE_ABORTED: "aborted"}
+OUTCOMES = {
+    pb.MOVE_KIND_CLOSE_PUBLISHED: ApprovalState.PUBLISHED,
+    pb.MOVE_KIND_CLOSE_ABORTED: ApprovalState.ABORTED,
+}
 
 
 class Daemon:
@@ -105,7 +109,7 @@ class Daemon:
         """Tells the curator at once, so that no other party spends on a study that cannot be published."""
         for approval in self._ledger.account().approvals.values():
             study_hash = bytes.fromhex(approval.study)
-            if approval.state == "revoked" and study_hash not in self._reported:
+            if approval.state is ApprovalState.REVOKED and study_hash not in self._reported:
                 self._send_decline(study_hash, pb.DECLINE_REASON_REVOKED)
                 self._reported.add(study_hash)
 
@@ -163,7 +167,7 @@ class Daemon:
         waiting = error.code is Code.NOT_READY
         reason = pb.DECLINE_REASON_NOT_APPROVED if waiting else pb.DECLINE_REASON_CHECK_FAILED
         approval = self._ledger.account().approvals.get(study_hash.hex())
-        if approval is not None and approval.state == "revoked":
+        if approval is not None and approval.state is ApprovalState.REVOKED:
             reason = pb.DECLINE_REASON_REVOKED
         self._send_decline(study_hash, reason)
         # An approved study is still to be closed, which frees what it holds; only one never approved is done with.
@@ -206,7 +210,7 @@ class Daemon:
 
     def _answer(self, move: pb.Move) -> None:
         approval = self._ledger.account().approvals.get(move.study_hash.hex())
-        if approval is not None and approval.state == "revoked":
+        if approval is not None and approval.state is ApprovalState.REVOKED:
             raise refused(f"the approval of {approval.name} was revoked, and nothing of it leaves any more.")
         stored = self._ledger.answer(move.study_hash, move.label)
         if stored is None:
@@ -232,7 +236,7 @@ class Daemon:
         drop_snapshot(snapshot_folder(self._settings, move.study_hash))
         self._client.acknowledge(move.study_hash, self._ledger.head())
         self._finished.add(move.study_hash)
-        log.info("study ended", extra={"study": move.study_name, "outcome": outcome})
+        log.info("study ended", extra={"study": move.study_name, "outcome": outcome.value})
 
     def _now(self) -> int:
         return int(self._clock())

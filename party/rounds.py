@@ -18,7 +18,7 @@ from synod.common.protocol.submission import AnsweredStep, Submission, digest_of
 from synod.common.protocol.transcript import Transcript, check_transcript, parse_transcript
 from synod.common.runtime.errors import Code, SynodError, check_failed, refused
 from synod.common.study.study import Study
-from synod.party.account import Approval
+from synod.party.account import Approval, ApprovalState
 from synod.party.answer import Round, Secrets, answer
 from synod.party.ledger import Ledger, StoredAnswer
 from synod.party.table.snapshot import Snapshot
@@ -130,6 +130,6 @@ def open_approval(ledger: Ledger, study_hash: bytes) -> Approval:
     approval = ledger.account().approvals.get(study_hash.hex())
     if approval is None:
         raise SynodError(Code.NOT_READY, "the study is not approved here.")
-    if approval.state != "open":
-        raise refused(f"the approval of {approval.name} has ended ({approval.state}).")
+    if approval.state is not ApprovalState.OPEN:
+        raise refused(f"the approval of {approval.name} has ended ({approval.state.value}).")
     return approval

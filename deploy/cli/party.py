@@ -22,6 +22,7 @@ from synod.common.runtime.settings import PartySettings, load_settings
 from synod.common.study.schema import write_decimal
 from synod.common.study.study import Study, load_study
 from synod.deploy.cli.terminal import Example, ExampleGroup, command, say, say_json, serving, show_table
+from synod.party.account import ApprovalState
 from synod.party.approval import check_study, identity_path, initialize, reserve, revoke
 from synod.party.ledger import Ledger
 from synod.party.table.encode import TableError
@@ -127,7 +128,9 @@ def revoke_study(name: str, config: Path) -> None:
     """End an approval: nothing more is answered, and what was not spent is free again."""
     settings = _settings(config)
     ledger = Ledger.open(settings.state)
-    approvals = [a for a in ledger.account().approvals.values() if name in (a.name, a.study) and a.state == "open"]
+    approvals = [
+        a for a in ledger.account().approvals.values() if name in (a.name, a.study) and a.state is ApprovalState.OPEN
+    ]
     ledger.close()
     if not approvals:
         raise SynodError(Code.NOT_FOUND, f"there is no open approval of {name}.", "See `synod party ledger`.")
@@ -166,7 +169,7 @@ def _show_ledger(settings: PartySettings, as_json: bool) -> None:
                     {
                         "name": a.name,
                         "hash": a.study,
-                        "state": a.state,
+                        "state": a.state.value,
                         "reserved": str(a.reserved),
                         "spent": str(a.spent),
                         "charges": [
@@ -186,7 +189,8 @@ def _show_ledger(settings: PartySettings, as_json: bool) -> None:
         return
     say(f"{settings.dataset}: spent {spent.describe()}, held {held.describe()}, of {cap.describe()} in all")
     rows = [
-        [a.name, a.study[:16], a.state, a.reserved.describe(), a.spent.describe()] for a in account.approvals.values()
+        [a.name, a.study[:16], a.state.value, a.reserved.describe(), a.spent.describe()]
+        for a in account.approvals.values()
     ]
     show_table(["study", "hash", "state", "reserved", "spent"], rows)
 

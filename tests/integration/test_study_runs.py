@@ -10,6 +10,7 @@ from synod.common.privacy.cost import FREE, Cost
 from synod.common.protocol.manifest import verify_release
 from synod.common.protocol.plan import plan_study
 from synod.deploy.launch.processes import PROGRAM
+from synod.party.account import ApprovalState
 from synod.v1 import study_pb2 as pb
 from tests.support.daemons import CRASH_ENTRY, Site, check_charges, read_release, run_synod, until
 from tests.support.studies import NAMES
@@ -201,7 +202,7 @@ def test_abort_frees_what_was_reserved_and_not_spent(site: Site) -> None:
     for name in ("north", "harbour"):
         account = site.account(name)
         assert (account.held(name), account.spent(name)) == (FREE, FREE)
-        assert account.approvals[site.study.digest().hex()].state == "aborted"
+        assert account.approvals[site.study.digest().hex()].state is ApprovalState.ABORTED
         assert not (site.settings(name).state / "snapshots" / site.study.digest().hex()).exists()
     again = run_synod("study", "abort", site.study.name, "--config", site.paths.operator_config)
     assert again.returncode == 1

@@ -7,7 +7,7 @@ import pytest
 
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.privacy.cost import FREE
-from synod.curator.party_handler import PartyHandler
+from synod.curator.party_handler import DocumentKind, PartyHandler
 from synod.curator.store import State
 from synod.curator.study_handler import StudyHandler
 from synod.party.approval import revoke, snapshot_folder
@@ -34,9 +34,9 @@ def alter_transcript(handler: PartyHandler, monkeypatch: pytest.MonkeyPatch, vic
     """The curator shows one party another transcript."""
     honest = PartyHandler.document
 
-    def document(self: PartyHandler, party: str, study_hash: bytes, kind: str, label: str) -> bytes:
+    def document(self: PartyHandler, party: str, study_hash: bytes, kind: DocumentKind, label: str) -> bytes:
         content = honest(self, party, study_hash, kind, label)
-        if party != victim or kind != "transcript":
+        if party != victim or kind is not DocumentKind.TRANSCRIPT:
             return content
         envelope: dict[str, Any] = json.loads(content)
         envelope["transcript"]["generator"] = "1"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from synod.common.runtime.errors import SynodError
-from synod.curator.party_handler import NOT_APPROVED
+from synod.curator.party_handler import DeclineReason
 from synod.curator.store import State
 from synod.curator.study_handler import StudyHandler
 from tests.support.simulated_processes import Killed
@@ -33,7 +33,7 @@ def reach(world: World, state: State) -> None:
         world.holds_session = False
         world.finish()
     elif state is State.ABORTED:
-        world.curator.handler.decline(NAMES[0], key_of(world, 0), world.site.study.digest(), "a check failed")
+        world.curator.handler.decline(NAMES[0], key_of(world, 0), world.site.study.digest(), DeclineReason.CHECK_FAILED)
     assert world.curator.state() is state
 
 
@@ -52,7 +52,7 @@ def abort(world: World) -> None:
     StudyHandler(world.curator.context).abort(world.site.study.name, by="the operator")
 
 
-def decline(reason: str) -> Callable[[World], object]:
+def decline(reason: DeclineReason) -> Callable[[World], object]:
     return lambda world: world.curator.handler.decline(NAMES[1], key_of(world, 1), world.site.study.digest(), reason)
 
 
@@ -69,13 +69,13 @@ def go_on(world: World) -> None:
 
 HARMLESS: dict[str, Callable[[World], object]] = {
     "messages come again": replay_everything,
-    "not approved": decline(NOT_APPROVED),
+    "not approved": decline(DeclineReason.NOT_APPROVED),
     "acknowledged": lambda world: world.curator.handler.acknowledge(NAMES[0], world.site.study.digest()),
     "restart": lambda world: world.restart_curator(),
 }
 ENDING: dict[str, Callable[[World], object]] = {
     "aborted by the operator": abort,
-    "declined": decline("a check on its side failed"),
+    "declined": decline(DeclineReason.CHECK_FAILED),
 }
 
 

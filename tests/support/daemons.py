@@ -26,7 +26,7 @@ from synod.common.study.study import Study, parse_study
 from synod.deploy.launch.operator import OperatorClient
 from synod.deploy.launch.processes import PROGRAM, Started, await_curator, start_curator, start_party, stopping
 from synod.deploy.launch.site import Member, SitePaths, plan_paths, prepare
-from synod.party.account import Account
+from synod.party.account import Account, ApprovalState
 from synod.party.ledger import Ledger
 from synod.v1 import study_pb2 as pb
 from tests.support.surveys import draft_survey, write_tables
@@ -215,7 +215,7 @@ class Site:
 
     def _is_closed(self, party: str, study: Study) -> bool:
         approval = self.account(party).approvals.get(study.digest().hex())
-        return approval is None or approval.state != "open"
+        return approval is None or approval.state is not ApprovalState.OPEN
 
     def await_event(self, name: str, event: str, times: int = 1) -> None:
         """Waits until a process has logged an event."""
@@ -244,7 +244,7 @@ def check_charges(site: Site, study: Study | None = None) -> None:
         assert charged == [(step.label, str(step.cost)) for step in steps]
         approval = site.account(entry.name).approvals[study.digest().hex()]
         assert approval.spent == plan.cost_of(entry.name)
-        assert approval.state == "published"
+        assert approval.state is ApprovalState.PUBLISHED
 
 
 def make_site(folder: Path, study: Study | None = None, tables: Sequence[Path] | None = None) -> Site:

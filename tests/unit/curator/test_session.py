@@ -22,7 +22,7 @@ from synod.common.study.study import Study
 from synod.curator import session as session_module
 from synod.curator.context import Context
 from synod.curator.methods import hpdp_dp
-from synod.curator.party_handler import PartyHandler
+from synod.curator.party_handler import DeclineReason, PartyHandler
 from synod.curator.release import files as release
 from synod.curator.store import STORE_FILE, State, Store
 from synod.party import answer
@@ -150,7 +150,7 @@ def test_the_log_holds_the_query_before_anybody_is_asked(study: Study, ledgers: 
     asyncio.run(asyncio.wait_for(scenario(), WAIT_SECONDS))
 
 
-def outcome_of(folder: Path, study: Study) -> tuple[str | None, str]:
+def outcome_of(folder: Path, study: Study) -> tuple[State | None, str]:
     store = Store(folder)
     record = store.study(study.digest())
     store.close()
@@ -171,7 +171,7 @@ def test_a_replay_that_asks_otherwise_stops_the_study(study: Study, ledgers: Pat
 
     asyncio.run(asyncio.wait_for(scenario(), WAIT_SECONDS))
     outcome, reason = outcome_of(folder, study)
-    assert outcome == "aborted"
+    assert outcome is State.ABORTED
     assert "not the logged one" in reason
 
 
@@ -209,7 +209,7 @@ def test_a_sum_that_does_not_come_out_ends_the_study_for_good(study: Study, ledg
     made = asyncio.run(asyncio.wait_for(scenario(), WAIT_SECONDS))
     assert sorted(kind for _, kind, _ in made) == ["aborted"] * 3 + ["answer"] * 2
     outcome, reason = outcome_of(folder, study)
-    assert outcome == "aborted"
+    assert outcome is State.ABORTED
     assert "masks did not cancel" in reason
     assert not (folder / "releases").exists()
     assert [party.charges() for party in parties] == [["moments"]] * 3
@@ -237,7 +237,7 @@ def test_a_party_that_lies_grossly_ends_the_study(
     made = run_study(folder, study, parties)
     assert sorted(kind for _, kind, _ in made) == ["aborted"] * 3 + ["answer"] * 3 + ["enrol"] * 3
     outcome, reason = outcome_of(folder, study)
-    assert outcome == "aborted"
+    assert outcome is State.ABORTED
     assert "do not add up to the row count" in reason
 
 
@@ -293,13 +293,13 @@ def test_a_session_ends_when_its_study_is_declined(study: Study, ledgers: Path, 
         await make_moves(context, parties, most_moves=before)
         await asyncio.sleep(0.05)
         PartyHandler(context).decline(
-            "harbour", identity_of("harbour").fingerprint, study.digest(), "its operator revoked the approval"
+            "harbour", identity_of("harbour").fingerprint, study.digest(), DeclineReason.REVOKED
         )
         await asyncio.wait_for(task, 10)
 
     asyncio.run(asyncio.wait_for(scenario(), WAIT_SECONDS))
     outcome, reason = outcome_of(folder, study)
-    assert (outcome, reason) == ("aborted", "harbour declined: its operator revoked the approval.")
+    assert (outcome, reason) == (State.ABORTED, "harbour declined: its operator revoked the approval.")
 
 
 def test_a_seed_is_drawn_once_and_logged(ledgers: Path, study: Study, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from synod.common.privacy.cost import FREE, Cost
 from synod.common.runtime.errors import Code, SynodError
-from synod.party.account import Account, Charge, Entry, fold
+from synod.party.account import Account, ApprovalState, Charge, Entry, fold
 
 OPENED = {"kind": "opened", "history_lost": False}
 LOST = {"kind": "opened", "history_lost": True}
@@ -73,7 +73,23 @@ def test_an_approval_remembers_what_was_charged() -> None:
     account = fold([OPENED, approved("a", "4"), charged("a", "1"), closed("a", "published")])
     approval = account.approvals["a"]
     assert approval.charges == (Charge("moments", "q", "t", cost("1")),)
-    assert (approval.state, approval.name, approval.dataset, approval.snapshot) == ("published", "name-a", "d", "00")
+    assert (approval.state, approval.name, approval.dataset, approval.snapshot) == (
+        ApprovalState.PUBLISHED,
+        "name-a",
+        "d",
+        "00",
+    )
+
+
+def test_the_states_of_an_approval_are_the_ledgers_words() -> None:
+    """What is stored, exported and printed as JSON is not ours to rename."""
+    assert [state.value for state in ApprovalState] == ["open", "revoked", "published", "aborted"]
+    entries = [OPENED, *(approved(study, "1") for study in "abc")]
+    account = fold([*entries, revoked("a"), closed("b", "published"), closed("c", "aborted")])
+    states = [account.approvals[study].state for study in "abc"]
+    assert states == [ApprovalState.REVOKED, ApprovalState.PUBLISHED, ApprovalState.ABORTED]
+    with pytest.raises(ValueError, match="forgotten"):
+        fold([*entries, closed("a", "forgotten")])
 
 
 def test_an_unknown_kind_of_entry_is_not_passed_over() -> None:
@@ -124,7 +140,7 @@ def take(account: Account, operation: tuple[str, int, str], cap: Cost) -> Entry 
         except SynodError:
             return None
         return approved(study, amount)
-    if approval is None or approval.state != "open":
+    if approval is None or approval.state is not ApprovalState.OPEN:
         return None
     if verb == "charge":
         return charged(study, amount, str(len(approval.charges))) if cost(amount).fits_within(approval.held) else None

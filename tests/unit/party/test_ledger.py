@@ -13,6 +13,7 @@ import pytest
 from synod.common.privacy.cost import Cost
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
+from synod.party.account import ApprovalState
 from synod.party.ledger import LEDGER_FILE, Ledger, StoredAnswer
 from tests.support.studies import categorical, make_study
 
@@ -50,12 +51,12 @@ def test_a_study_from_approval_to_end(ledger: Ledger, study: Study) -> None:
     approve(ledger, study)
     charge(ledger, study, "1")
     charge(ledger, study, "0", label="rows")
-    ledger.end_study(study.digest(), "published", now=9)
+    ledger.end_study(study.digest(), ApprovalState.PUBLISHED, now=9)
     assert kinds(ledger) == ["opened", "approved", "charged", "charged", "closed"]
     assert [entry["time"] for entry in ledger.entries()] == [1, 2, 3, 3, 9]
     assert ledger.study(study.digest()) == study
     approval = ledger.account().approvals[study.digest().hex()]
-    assert (approval.state, approval.snapshot, approval.spent) == ("published", SNAPSHOT.hex(), cost("1"))
+    assert (approval.state, approval.snapshot, approval.spent) == (ApprovalState.PUBLISHED, SNAPSHOT.hex(), cost("1"))
 
 
 def test_everything_is_there_after_opening_again(ledger: Ledger, study: Study, tmp_path: Path) -> None:
@@ -186,7 +187,7 @@ def test_a_study_is_approved_once_and_never_again(ledger: Ledger, study: Study) 
     for _ in range(2):
         with pytest.raises(SynodError, match="in the ledger already"):
             approve(ledger, study, epsilon="1/2")
-        ledger.end_study(study.digest(), "revoked", now=4)
+        ledger.end_study(study.digest(), ApprovalState.REVOKED, now=4)
     assert kinds(ledger) == ["opened", "approved", "revoked"]
 
 
@@ -238,7 +239,7 @@ def test_nothing_is_charged_without_an_open_approval(ledger: Ledger, study: Stud
     with pytest.raises(SynodError, match="not approved"):
         charge(ledger, study, "0")
     approve(ledger, study)
-    ledger.end_study(study.digest(), "revoked", now=4)
+    ledger.end_study(study.digest(), ApprovalState.REVOKED, now=4)
     with pytest.raises(SynodError, match="not approved"):
         charge(ledger, study, "0")
     assert ledger.answer(study.digest(), "moments") is None
@@ -259,27 +260,27 @@ def test_a_step_is_charged_once(ledger: Ledger, study: Study) -> None:
     assert stored.payload == b"answer"
 
 
-@pytest.mark.parametrize("outcome", ["published", "aborted", "revoked"])
-def test_an_end_frees_what_was_not_charged(ledger: Ledger, study: Study, outcome: str) -> None:
+@pytest.mark.parametrize("outcome", [state for state in ApprovalState if state is not ApprovalState.OPEN])
+def test_an_end_frees_what_was_not_charged(ledger: Ledger, study: Study, outcome: ApprovalState) -> None:
     approve(ledger, study, epsilon="2")
     charge(ledger, study, "1/2")
     with pytest.raises(SynodError, match=r"holds 1\.5"):
         approve(ledger, make_study(name="second"), epsilon="3/2")
     ledger.end_study(study.digest(), outcome, now=4)
-    assert ledger.account().approvals[study.digest().hex()].state == outcome
+    assert ledger.account().approvals[study.digest().hex()].state is outcome
     approve(ledger, make_study(name="second"), epsilon="3/2")
     account = ledger.account()
     assert (account.spent("d").epsilon, account.held("d").epsilon) == (Fraction(1, 2), Fraction(3, 2))
 
 
 def test_a_second_end_changes_nothing(ledger: Ledger, study: Study) -> None:
-    ledger.end_study(study.digest(), "aborted", now=4)
+    ledger.end_study(study.digest(), ApprovalState.ABORTED, now=4)
     assert kinds(ledger) == ["opened"]
     approve(ledger, study)
-    ledger.end_study(study.digest(), "aborted", now=4)
-    ledger.end_study(study.digest(), "published", now=5)
+    ledger.end_study(study.digest(), ApprovalState.ABORTED, now=4)
+    ledger.end_study(study.digest(), ApprovalState.PUBLISHED, now=5)
     assert kinds(ledger) == ["opened", "approved", "closed"]
-    assert ledger.account().approvals[study.digest().hex()].state == "aborted"
+    assert ledger.account().approvals[study.digest().hex()].state is ApprovalState.ABORTED
 
 
 def test_a_declaration_never_goes_down(ledger: Ledger, study: Study) -> None:
@@ -343,3 +344,14 @@ def test_charge_and_answer_stand_or_fall_together(ledger: Ledger, study: Study) 
         )
     assert kinds(ledger) == ["opened", "approved"]
     charge(ledger, study, "1")
+
+
+@pytest.mark.parametrize(("version", "words"), [(0, "from before Synod 0.1"), (99, "newer version of Synod")])
+def test_a_ledger_of_an_unknown_version_is_refused(ledger: Ledger, tmp_path: Path, version: int, words: str) -> None:
+    ledger.close()
+    with sqlite3.connect(tmp_path / LEDGER_FILE) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        connection.execute(f"PRAGMA user_version = {version}")
+    with pytest.raises(SynodError, match=words) as caught:
+        Ledger.open(tmp_path)
+    assert caught.value.code is Code.STORAGE
