@@ -32,6 +32,7 @@ from tests.support.daemons import (
 PLANTED = "61.23456789"  # a weight that no other row and no bin's border has
 BAD_WARD = "Quarantäne-Ost"
 BAD_ROWS = 17
+DEAF = ["sh", "-c", "trap '' INT && exec \"$@\"", "sh"]  # a shell's background job, where SIGINT is ignored
 
 
 @pytest.fixture
@@ -233,9 +234,19 @@ def is_alive(pid: int) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for child processes in /proc")
-@pytest.mark.parametrize(("number", "children"), [(signal.SIGINT, 4), (signal.SIGTERM, 4), (signal.SIGINT, 1)])
+@pytest.mark.parametrize(
+    ("caller", "number", "children"),
+    [
+        ([], signal.SIGINT, 4),
+        ([], signal.SIGTERM, 4),
+        ([], signal.SIGINT, 1),
+        (DEAF, signal.SIGINT, 4),
+        (DEAF, signal.SIGINT, 1),
+    ],
+    ids=["ctrl-c", "term", "ctrl-c-early", "ctrl-c-ignored-by-the-caller", "ctrl-c-early-ignored-by-the-caller"],
+)
 def test_an_interrupted_launch_leaves_no_process_and_no_file_behind(
-    tables: list[Path], study_file: Path, tmp_path: Path, number: signal.Signals, children: int
+    tables: list[Path], study_file: Path, tmp_path: Path, caller: list[str], number: signal.Signals, children: int
 ) -> None:
     """Ctrl-C in the middle of the study, and while the curator is still starting."""
     scratch = tmp_path / "scratch"
@@ -244,7 +255,7 @@ def test_an_interrupted_launch_leaves_no_process_and_no_file_behind(
     if children == 1:  # a curator whose state stays does not end by itself
         options += ["--state", str(tmp_path / "state")]
     process = subprocess.Popen(
-        [sys.executable, *PROGRAM, "launch", str(study_file), *options, "--out", str(tmp_path / "release")],
+        [*caller, sys.executable, *PROGRAM, "launch", str(study_file), *options, "--out", str(tmp_path / "release")],
         env={**os.environ, "TMPDIR": str(scratch)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
