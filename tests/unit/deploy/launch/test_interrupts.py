@@ -10,7 +10,7 @@ from synod.deploy.launch.interrupts import terminated_as_interrupted, uninterrup
 BOTH = (signal.SIGINT, signal.SIGTERM)
 
 
-@pytest.fixture(params=[signal.SIG_IGN, signal.SIG_DFL, signal.default_int_handler])
+@pytest.fixture(params=[signal.SIG_IGN, signal.default_int_handler])
 def inherited(request: pytest.FixtureRequest) -> Iterator[object]:
     """What was done about both signals before."""
     before = [signal.signal(number, request.param) for number in BOTH]
