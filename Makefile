@@ -9,7 +9,7 @@ PROTOS := proto/synod/v1/party.proto proto/synod/v1/study.proto
 
 COMPOSE := $(shell command -v docker-compose || echo docker compose)
 
-.PHONY: image demo-docker demo test test-slow lint format protos check-protos bench bench-quick bench-crypto bench-counting \
+.PHONY: image wheel demo-docker demo test test-slow lint format protos check-protos bench bench-quick bench-crypto bench-counting \
   lock clean
 
 $(STAMP): requirements-dev.lock pyproject.toml
@@ -25,6 +25,11 @@ demo: $(STAMP)
 image:
 	docker build --quiet --file deploy/Dockerfile --tag synod:$(VERSION) . \
 	  || { echo "If python:3.11-slim cannot be pulled here, deploy/base-image makes it from Debian's packages."; exit 1; }
+
+# The sdist and, built from it, the wheel.
+wheel: $(STAMP)
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
 
 # A new run each time; the containers and volumes are removed at the end, the release stays.
 demo-docker: image $(STAMP)
@@ -90,4 +95,4 @@ lock:
 	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements.lock pyproject.toml
 
 clean:
-	rm -rf $(VENV) build demo-release demo-docker-release bench/results
+	rm -rf $(VENV) build dist *.egg-info demo-release demo-docker-release bench/results

@@ -95,6 +95,23 @@ def test_launch_publishes_from_csv_and_parquet_and_tells_no_private_value(
     assert {path.stat().st_mode & 0o077 for path in secrets} == {0}
 
 
+def test_modules_in_the_folder_where_it_is_run_are_not_imported(
+    tables: list[Path], study_file: Path, tmp_path: Path
+) -> None:
+    """A user's project may have a folder `common/`: neither the launcher nor a daemon looks there."""
+    here = tmp_path / "here"
+    for name in ("common/__init__.py", "deploy/__init__.py", "synod.py", "yaml.py", "tests/__init__.py"):
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).write_text("raise SystemExit('imported from the working directory')\n")
+    data = [part for table in tables for part in ("--data", str(table))]
+    ran = subprocess.run(
+        [sys.executable, "-P", "-m", "synod.deploy.cli", "launch", str(study_file), *data, "--out", "release"],
+        cwd=here, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    verify_release(here / "release", None)
+
+
 def drop_a_table(tables: list[Path], study: Path, out: Path) -> list[Path]:
     tables[1].unlink()
     return tables
