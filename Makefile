@@ -9,8 +9,8 @@ PROTOS := proto/synod/v1/party.proto proto/synod/v1/study.proto
 
 COMPOSE := $(shell command -v docker-compose || echo docker compose)
 
-.PHONY: image wheel demo-docker demo test test-slow lint format protos check-protos bench bench-quick bench-crypto bench-counting \
-  lock clean
+.PHONY: image wheel demo-docker demo test coverage test-slow lint format protos check-protos bench bench-quick \
+  bench-crypto bench-counting lock clean
 
 $(STAMP): requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -44,7 +44,11 @@ demo-docker: image $(STAMP)
 	@echo "Open demo-docker-release/report.html."
 
 test: $(STAMP)
-	$(BIN)/pytest -q -m "not slow and not docker" -n 2 tests
+	$(BIN)/pytest -q -m "not slow and not docker" -n 2 $(COVERAGE) tests
+
+# The same, and the share of the code that it ran; of daemons that are processes of their own nothing is counted.
+coverage: COVERAGE := --cov --cov-report=term:skip-covered
+coverage: test
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -q -m "slow or docker" tests

@@ -101,9 +101,7 @@ def _state_folder(state: Path | None) -> Iterator[Path]:
 
 
 @click.command(name="demo", cls=Example, example="synod demo --out demo-release/")
-@click.option(
-    "--study", type=click.Path(path_type=Path), show_default="the study that comes with Synod"
-)
+@click.option("--study", type=click.Path(path_type=Path), show_default="the study that comes with Synod")
 @click.option("--out", default=Path("demo-release"), show_default=True, type=click.Path(path_type=Path))
 @click.option(
     "--prepare",
