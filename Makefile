@@ -9,8 +9,8 @@ PROTOS := proto/synod/v1/party.proto proto/synod/v1/query.proto proto/synod/v1/s
 
 COMPOSE := $(shell command -v docker-compose || echo docker compose)
 
-.PHONY: image demo-docker demo test test-slow lint format protos check-protos bench bench-quick bench-crypto bench-counting \
-  bench-polling lock clean
+.PHONY: image wheel demo-docker demo test coverage test-slow lint format protos check-protos bench bench-quick \
+  bench-crypto bench-counting bench-polling lock clean
 
 $(STAMP): requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -26,6 +26,11 @@ image:
 	docker build --quiet --file deploy/Dockerfile --tag synod:$(VERSION) . \
 	  || { echo "If python:3.11-slim cannot be pulled here, deploy/base-image makes it from Debian's packages."; exit 1; }
 
+# The sdist and, built from it, the wheel.
+wheel: $(STAMP)
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+
 # A new run each time; the containers and volumes are removed at the end, the release stays.
 demo-docker: image $(STAMP)
 	rm -rf demo-docker-release
@@ -39,7 +44,11 @@ demo-docker: image $(STAMP)
 	@echo "Open demo-docker-release/report.html."
 
 test: $(STAMP)
-	$(BIN)/pytest -q -m "not slow and not docker" -n 2 tests
+	$(BIN)/pytest -q -m "not slow and not docker" -n 2 $(COVERAGE) tests
+
+# The same, and the share of the code that it ran; of daemons that are processes of their own nothing is counted.
+coverage: COVERAGE := --cov --cov-report=term:skip-covered
+coverage: test
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -q -m "slow or docker" tests
@@ -93,4 +102,4 @@ lock:
 	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements.lock pyproject.toml
 
 clean:
-	rm -rf $(VENV) build demo-release demo-docker-release bench/results
+	rm -rf $(VENV) build dist *.egg-info demo-release demo-docker-release bench/results

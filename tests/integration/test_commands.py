@@ -25,6 +25,7 @@ from tests.support.surveys import SCHEMA, draft_survey, make_rows, write_table, 
 PLANTED = "61.23456789"  # a weight that no other row and no bin's border has
 BAD_WARD = "Quarantäne-Ost"
 BAD_ROWS = 17
+DEAF = ["sh", "-c", "trap '' INT && exec \"$@\"", "sh"]  # a shell's background job, where SIGINT is ignored
 
 
 @pytest.fixture
@@ -85,6 +86,23 @@ def test_launch_publishes_from_csv_and_parquet_and_tells_no_private_value(
     assert all(PLANTED.encode() not in path.read_bytes() for path in [*seen_by_the_curator, *out.iterdir()])
     secrets = [state / "curator" / "identity.pem", *state.glob("*/state/identity.pem"), *state.glob("certs/*.key")]
     assert {path.stat().st_mode & 0o077 for path in secrets} == {0}
+
+
+def test_modules_in_the_folder_where_it_is_run_are_not_imported(
+    tables: list[Path], study_file: Path, tmp_path: Path
+) -> None:
+    """A user's project may have a folder `common/`: neither the launcher nor a daemon looks there."""
+    here = tmp_path / "here"
+    for name in ("common/__init__.py", "deploy/__init__.py", "synod.py", "yaml.py", "tests/__init__.py"):
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).write_text("raise SystemExit('imported from the working directory')\n")
+    data = [part for table in tables for part in ("--data", str(table))]
+    ran = subprocess.run(
+        [sys.executable, "-P", "-m", "synod.deploy.cli", "launch", str(study_file), *data, "--out", "release"],
+        cwd=here, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    verify_release(here / "release", None)
 
 
 def drop_a_table(tables: list[Path], study: Path, out: Path) -> list[Path]:
@@ -226,9 +244,19 @@ def is_alive(pid: int) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for child processes in /proc")
-@pytest.mark.parametrize(("number", "children"), [(signal.SIGINT, 4), (signal.SIGTERM, 4), (signal.SIGINT, 1)])
+@pytest.mark.parametrize(
+    ("caller", "number", "children"),
+    [
+        ([], signal.SIGINT, 4),
+        ([], signal.SIGTERM, 4),
+        ([], signal.SIGINT, 1),
+        (DEAF, signal.SIGINT, 4),
+        (DEAF, signal.SIGINT, 1),
+    ],
+    ids=["ctrl-c", "term", "ctrl-c-early", "ctrl-c-ignored-by-the-caller", "ctrl-c-early-ignored-by-the-caller"],
+)
 def test_an_interrupted_launch_leaves_no_process_and_no_file_behind(
-    tables: list[Path], study_file: Path, tmp_path: Path, number: signal.Signals, children: int
+    tables: list[Path], study_file: Path, tmp_path: Path, caller: list[str], number: signal.Signals, children: int
 ) -> None:
     """Ctrl-C in the middle of the study, and while the curator is still starting."""
     scratch = tmp_path / "scratch"
@@ -237,7 +265,7 @@ def test_an_interrupted_launch_leaves_no_process_and_no_file_behind(
     if children == 1:  # a curator whose state stays does not end by itself
         options += ["--state", str(tmp_path / "state")]
     process = subprocess.Popen(
-        [sys.executable, *PROGRAM, "launch", str(study_file), *options, "--out", str(tmp_path / "release")],
+        [*caller, sys.executable, *PROGRAM, "launch", str(study_file), *options, "--out", str(tmp_path / "release")],
         env={**os.environ, "TMPDIR": str(scratch)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
