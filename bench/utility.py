@@ -18,7 +18,7 @@ import numpy as np
 
 from synod.common.privacy.coins import Coins
 from synod.common.runtime.yamltext import load_yaml
-from synod.common.study.encoding import Codes
+from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.study import Study, parse_study
 from synod.deploy.evaluate.marginals import measure_marginals
 from synod.deploy.evaluate.tables import Table, bin_table, make_table, read_columns

@@ -10,9 +10,10 @@ from enum import Enum
 
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.crypto.identity import fingerprint
-from synod.common.crypto.paillier import PublicKey
-from synod.common.protocol.plan import Step, plan_study
-from synod.common.protocol.queries import Query, parse_query, query_digest
+from synod.common.protocol.envelope import read_document
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.parsing import AnyQuery, query_digest, read_query
+from synod.common.protocol.steps import Step
 from synod.common.protocol.submission import AnsweredStep, Submission
 from synod.common.protocol.transcript import Enrolment, Transcript, check_enrolment, parse_transcript
 from synod.common.runtime.errors import Code, SynodError, check_failed
@@ -22,7 +23,7 @@ from synod.curator.store import ReplyKind, SeenHead, State, StudyRecord
 
 
 class MoveKind(Enum):
-    """What a party may do: enrol, answer a round, or take note of a study's end."""
+    """What a party may do: enrol, answer a round, or record a study's end."""
 
     ENROL = "enrol"
     ANSWER = "answer"
@@ -35,7 +36,6 @@ class DocumentKind(Enum):
 
     STUDY = "study"
     TRANSCRIPT = "transcript"
-    QUERY = "query"
 
 
 class DeclineReason(Enum):
@@ -46,6 +46,7 @@ class DeclineReason(Enum):
     CHECK_FAILED = "a check on its side failed; its operator sees which"
 
 
+MOST_QUERIES = 64
 CLOSING_MOVES = {State.PUBLISHED: MoveKind.CLOSE_PUBLISHED, State.ABORTED: MoveKind.CLOSE_ABORTED}
 
 
@@ -66,12 +67,7 @@ class OpenRound:
     record: StudyRecord
     transcript: Transcript
     step: Step
-    query: Query
-
-    @property
-    def public(self) -> PublicKey:
-        """The Paillier key."""
-        return PublicKey(self.transcript.modulus, self.transcript.generator)
+    query: AnyQuery
 
 
 class PartyHandler:
@@ -80,6 +76,7 @@ class PartyHandler:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._store = context.store
+        self._queries: dict[tuple[bytes, str], AnyQuery] = {}
 
     def see(self, party: str, identity: bytes, head: SeenHead) -> str:
         """Notes that a party called, and the head of its ledger if that is signed by an identity of a roster; returns
@@ -145,18 +142,30 @@ class PartyHandler:
         has_ended = record.outcome is not None and not is_stored
         if envelope is None or submission.label not in labels or has_ended:
             raise SynodError(Code.NOT_READY, f"{record.study.name} has no such round open.")
-        transcript = parse_transcript(json.loads(envelope)["transcript"])
+        transcript = parse_transcript(read_document("transcript", envelope).content)
         step = plan_study(record.study).step(submission.label)
-        query = parse_query(json.loads(self._store.query(submission.study_hash, step.label)), record.study)
+        query = self._query(record, step.label)
         check_header(party, submission, study=record.study, transcript=transcript, query=query, step=step)
         return OpenRound(record, transcript, step, query)
+
+    def _query(self, record: StudyRecord, label: str) -> AnyQuery:
+        """The query of a round, read once: what the log holds of a round never changes."""
+        known = self._queries.get((record.study_hash, label))
+        if known is None:
+            known = read_query(json.loads(self._store.query(record.study_hash, label)), record.study)
+            if len(self._queries) >= MOST_QUERIES:
+                self._queries.clear()
+            self._queries[record.study_hash, label] = known
+        return known
 
     def check(self, party: str, submission: Submission, asked: OpenRound, payload: bytes) -> None:
         """Checks an answer's bytes (4) and its countersignature; slow for a large answer, and free of side effects."""
         if self._store.submission(submission.study_hash, submission.label, party) == submission:
             return
         study = asked.record.study
-        check_payload(party, submission, payload, query=asked.query, step=asked.step, study=study, public=asked.public)
+        check_payload(
+            party, submission, payload, query=asked.query, step=asked.step, study=study, public=asked.transcript.key
+        )
         identity = asked.transcript.enrolments[study.index_of(party)].identity
         check_account(party, submission, self._steps_so_far(party, asked), identity)
 
@@ -165,13 +174,15 @@ class PartyHandler:
         self._store.add_submission(party, submission, payload)
         self._context.changes.announce(submission.study_hash)
 
-    def document(self, party: str, study_hash: bytes, kind: DocumentKind, label: str) -> bytes:
+    def query(self, party: str, study_hash: bytes, label: str) -> AnyQuery:
+        """The query of a round of a study that the caller is on."""
+        return self._query(self.record_for(party, study_hash), label)
+
+    def document(self, party: str, study_hash: bytes, kind: DocumentKind) -> bytes:
         """A document of a study that the caller is on."""
         record = self.record_for(party, study_hash)
         if kind is DocumentKind.STUDY:
             return canonical_bytes(record.study.to_json())
-        if kind is DocumentKind.QUERY:
-            return self._store.query(study_hash, label)
         envelope = self._store.transcript(study_hash)
         if envelope is None:
             raise SynodError(Code.NOT_READY, f"not all parties of {record.study.name} have enrolled yet.")

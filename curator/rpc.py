@@ -6,6 +6,7 @@ from typing import Any
 
 import grpc
 
+from synod.common.protocol.parts import split_message
 from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import PROTOCOL, Enrolment
 from synod.common.runtime.errors import Code, SynodError, invalid
@@ -16,6 +17,7 @@ from synod.curator.store import SeenHead
 from synod.curator.study_handler import StudyHandler
 from synod.v1 import party_pb2 as pb
 from synod.v1 import party_pb2_grpc as rpc
+from synod.v1 import query_pb2 as qpb
 from synod.v1 import study_pb2 as spb
 from synod.v1 import study_pb2_grpc as srpc
 
@@ -31,7 +33,6 @@ MOVE_KINDS = {
 DOCUMENT_KINDS = {
     pb.DOCUMENT_KIND_STUDY: DocumentKind.STUDY,
     pb.DOCUMENT_KIND_TRANSCRIPT: DocumentKind.TRANSCRIPT,
-    pb.DOCUMENT_KIND_QUERY: DocumentKind.QUERY,
 }
 DECLINE_REASONS = {
     pb.DECLINE_REASON_NOT_APPROVED: DeclineReason.NOT_APPROVED,
@@ -105,9 +106,16 @@ class PartyServicer(rpc.PartyServiceServicer):
         kind = DOCUMENT_KINDS.get(request.kind)
         if kind is None:
             raise invalid("a request for a document names its kind.")
-        document = self._handler.document(caller_name(call), request.study_hash, kind, request.label)
+        document = self._handler.document(caller_name(call), request.study_hash, kind)
         for chunk in chunks_of(document):
             yield pb.GetDocumentResponse(chunk=chunk)
+
+    @streams
+    async def GetQuery(self, request: pb.GetQueryRequest, call: Call) -> AsyncIterator[qpb.Query]:
+        """Streams the query of a round."""
+        query = self._handler.query(caller_name(call), request.study_hash, request.label)
+        for part in split_message(query.to_proto(), CHUNK_BYTES):
+            yield part
 
     @replies
     async def Enrol(self, request: pb.EnrolRequest, call: Call) -> pb.EnrolResponse:

@@ -71,7 +71,7 @@ class Session:
 
     async def _wait(self) -> None:
         """Waits for a change; a study that a party or the operator ended meanwhile goes no further."""
-        await self._context.changes.wait()
+        await self._context.changes.wait(self.study_hash)
         self._require_open()
 
     def _require_open(self) -> None:
@@ -79,12 +79,13 @@ class Session:
 
     def _require(self, expected: State | None) -> None:
         outcome = self._store.study(self.study_hash).outcome
-        if outcome != (expected.value if expected else None):
-            raise SynodError(Code.ABORTED, f"{self.study.name} has ended ({outcome}).")
+        if outcome is not expected:
+            assert outcome is not None, "an end is stored before it is required"
+            raise SynodError(Code.ABORTED, f"{self.study.name} has ended ({outcome.value}).")
 
     def _end(self, outcome: State, reason: str = "") -> None:
         self._store.end_study(self.study_hash, outcome, reason)
-        self._context.changes.announce()
+        self._context.changes.announce(*(entry.name for entry in self.study.roster))
 
     async def _seed(self) -> int:
         def draw() -> Json:
@@ -97,7 +98,7 @@ class Session:
     async def _transcript(self) -> Transcript:
         """Waits until all have enrolled, then fixes and signs the transcript."""
         names = [entry.name for entry in self.study.roster]
-        while set(self._store.enrolments(self.study_hash)) != set(names):
+        while self._store.enrolled(self.study_hash) != set(names):
             await self._wait()
         envelope = self._store.transcript(self.study_hash)
         if envelope is None:
@@ -105,7 +106,6 @@ class Session:
             transcript = Transcript(self.study_hash, self._key.public, tuple(enrolments[name] for name in names))
             envelope = seal_transcript(transcript, self._context.identity)
             self._store.fix_transcript(self.study_hash, envelope)
-            self._context.changes.announce()
             log.info("keyed", extra={"study": self.study.name, "parties": len(names)})
         return open_transcript(envelope)
 
@@ -120,14 +120,13 @@ class Session:
         return query.read_answer(logged, self.study)
 
     async def _gather(self, step: Step, query: Query[AnswerT]) -> bytes:
-        self._context.changes.announce()
+        self._context.changes.announce(*step.answerers)
         log.info("round open", extra={"study": self.study.name, "round": step.label})
         while self._store.submitters(self.study_hash, step.label) != set(step.answerers):
             await self._wait()
         self._require_open()
         answer = await asyncio.to_thread(self._combine, step, query)
         self._store.close_query(self.study_hash, step.label, answer)
-        self._context.changes.announce()
         log.info("round closed", extra={"study": self.study.name, "round": step.label})
         return answer
 

@@ -12,7 +12,7 @@ from synod.common.crypto.canonical import canonical_bytes
 from synod.common.crypto.paillier import SecretKey, generate_key
 from synod.common.privacy.coins import KEY_BYTES, Coins
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import check_feasible
+from synod.common.protocol.queries.parsing import check_feasible
 from synod.common.runtime.errors import Code, SynodError, invalid
 from synod.common.runtime.files import write_private_file
 from synod.common.study.study import Study, parse_study

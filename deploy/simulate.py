@@ -51,8 +51,8 @@ class InProcessParties:
             answers = [noisy_values(query, self.study, table, terms, coins=self.coins) for table in self.tables]
             answer: AnswerT = query.split(np.sum(answers, axis=0), self.study)
             return answer
-        answer = ANSWERS[query.kind](self, step, query)
-        return answer
+        local: AnswerT = ANSWERS[query.kind](self, step, query)
+        return local
 
     def table_of(self, step: Step) -> Sequence[Codes]:
         """The rows of the one party that a step asks."""

@@ -10,6 +10,7 @@ from synod.common.crypto.identity import Identity
 from synod.common.privacy.cost import Cost
 from synod.common.runtime.errors import Code, SynodError, invalid
 from synod.common.runtime.settings import PartySettings
+from synod.common.study.encoding import codings_of
 from synod.common.study.study import Study
 from synod.party.account import Account, ApprovalState
 from synod.party.ledger import LEDGER_FILE, Ledger

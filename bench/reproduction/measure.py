@@ -12,11 +12,11 @@ from bench.reproduction.points import METHODS, PAPER_CONTRIBUTIONS, PAPER_HPDP, 
 from bench.reproduction.tables import Rows, deal_rows, load_rows, study_for
 from synod.common.models.gaussian import parse_model
 from synod.common.privacy.coins import Coins
-from synod.common.protocol.queries import moment_design
+from synod.common.protocol.queries.moments import moment_design
 from synod.common.runtime.errors import SynodError
-from synod.common.study.encoding import Codes, codings_of
+from synod.common.study.encoding import Codes, binned_codings, codings_of
 from synod.common.study.study import Study
-from synod.curator.methods.base import Publication
+from synod.curator.methods.base import Publication, publish
 from synod.deploy.evaluate.classifiers import measure_misclassification
 from synod.deploy.evaluate.marginals import measure_marginals
 from synod.deploy.evaluate.tables import bit_space, make_table, split_bits, to_bins

@@ -15,7 +15,7 @@ import numpy as np
 
 from synod.common.runtime.errors import invalid
 from synod.common.runtime.yamltext import load_yaml
-from synod.common.study.encoding import Codes
+from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.study import Study, parse_study
 from synod.deploy.evaluate.classifiers import Target, parse_target
 from synod.deploy.evaluate.tables import make_table, read_columns, split_bits

@@ -145,7 +145,7 @@ def narrow(study: Study, frontier: Network, evidence: Evidence) -> Network:
 
 
 def typical_queries(study: Study) -> Mapping[str, Query[Any]]:
-    """The views, which the study fixes; for what is chosen on the way, a table for each feature of the largest size."""
+    """The views, which the study fixes; for what is chosen later, a table of the largest size for each feature."""
     method, sizes = _method(study), sizes_of(study)
     steps = {step.label for step in plan_study(study).steps}
     tables = SumMarginals(typical_families(sizes, resolved(method.parameter_cells)))

@@ -21,6 +21,11 @@ from synod.curator.methods.base import CountError, ModelSection, Parties, Public
 from synod.curator.release.report.accuracy import moment_error
 from synod.curator.release.report.components import show_components
 
+STRAIGHT_ONLY = (
+    "Do not look for curved relations, for interactions of three columns or for impossible combinations: the model "
+    "keeps means, spreads and straight relations between pairs, and nothing else."
+)
+
 
 async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -> Publication:
     """Asks for the moments, fits the model, lets the parties draw rows.
@@ -62,10 +67,7 @@ def expected_error(study: Study, publication: Publication) -> CountError:
 def warnings(study: Study) -> Sequence[str]:
     """What a Gaussian model cannot express."""
     del study
-    return (
-        "Do not look for curved relations, for interactions of three columns or for impossible combinations: the model "
-        "keeps means, spreads and straight relations between pairs, and nothing else.",
-    )
+    return (STRAIGHT_ONLY,)
 
 
 def typical_queries(study: Study) -> Mapping[str, Query[Any]]:

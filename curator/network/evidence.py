@@ -39,13 +39,13 @@ class Evidence:
         """How many rows the evidence is about: one party's, or the whole roster's."""
         return self.rows or self.study.total_rows
 
-    def add_sum(self, label: str, sets: Sets, counts: Sequence[NDArray[np.int64]]) -> None:
+    def add_sum(self, label: str, sets: Sets, counts: list[NDArray[np.int64]]) -> None:
         """Adds the tables of an encrypted sum."""
         variance = SumMarginals(sets).terms(plan_study(self.study).step(label), self.study).law.variance
         rows = self.study.total_rows
         self.tables.extend(Released(s, c.astype(np.float64), rows, variance) for s, c in zip(sets, counts, strict=True))
 
-    def add_local(self, label: str, sets: Sets, counts: Sequence[NDArray[np.int64]]) -> None:
+    def add_local(self, label: str, sets: Sets, counts: list[NDArray[np.int64]]) -> None:
         """Adds the tables of one party."""
         step = plan_study(self.study).step(label)
         variance = LocalMarginals(sets).noise(step).variance

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from synod.common.models.gaussian import parse_model
-from synod.common.protocol.queries import moment_design
+from synod.common.protocol.queries.moments import moment_design
 from synod.common.study.study import Study
 from synod.curator.methods.base import Publication
 from synod.curator.release.report.charts import bar, chart_row, chart_table, draw_histogram, draw_strip
