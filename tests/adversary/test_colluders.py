@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from synod.common.crypto.paillier import decrypt_all
-from synod.common.protocol.plan import Step
-from synod.common.protocol.queries import EncryptedSum, SumTerms, sum_terms
+from synod.common.protocol.queries import EncryptedSum, sum_terms
+from synod.common.protocol.queries.base import SumTerms
+from synod.common.protocol.steps import Step
 from synod.common.protocol.transcript import Transcript
 from synod.common.study.study import Study
 from synod.party import masks

@@ -15,7 +15,7 @@ from scipy import stats
 
 from synod.common.crypto.packing import pack
 from synod.common.crypto.paillier import decrypt_all
-from synod.common.protocol.plan import Step
+from synod.common.protocol.steps import Step
 from synod.common.protocol.transcript import Transcript
 from synod.common.study.study import Study
 from synod.party import masks

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from synod.common.protocol.manifest import verify_release
-from synod.common.protocol.plan import QueryKind, plan_study
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.steps import QueryKind
 from synod.v1 import study_pb2 as pb
 from tests.support.daemons import MakeSite, check_charges, read_release, run_synod, until
 from tests.support.studies import NAMES

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from synod.common.methods.base import HpdpDp
+from synod.common.methods.hpdp_dp import HpdpDp
 from synod.common.privacy.coins import Coins
 from synod.common.privacy.noise import sample_shares
 from synod.common.runtime.errors import Code, SynodError

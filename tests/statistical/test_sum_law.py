@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from synod.common.models.moments import sum_moments
 from synod.common.privacy.coins import Coins
-from synod.common.protocol.queries import SumMoments, moment_design, sum_terms
+from synod.common.protocol.queries import sum_terms
+from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.study.study import Study
 from synod.party.answer import noisy_values
+from synod.party.count.moments import sum_moments
 from tests.support.encrypted_sums import answer_all, ask, make_sum_study, open_sum, sum_step
 from tests.support.keys import paillier_key
 from tests.support.laws import OFF_BY, accepts

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from synod.common.crypto.canonical import Json
 from synod.common.crypto.packing import SlotLayout, unpack
 from synod.common.crypto.paillier import SecretKey, decrypt_all
-from synod.common.models.moments import sum_moments
-from synod.common.protocol.queries import SumMoments, moment_design, sum_terms
+from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.runtime.errors import SynodError
 from synod.common.study.study import Study
 from synod.party import masks
 from synod.party.answer import Secrets
+from synod.party.count.moments import sum_moments
 from tests.support.encrypted_sums import layout_of, make_sum_study, sum_step
 from tests.support.parties import PartyInMemory, parties_in_memory
 from tests.support.studies import Table, binary
@@ -64,7 +64,7 @@ def exact_sum(study: Study, members: Sequence[PartyInMemory]) -> Numbers:
 
 def is_near(study: Study, guess: Numbers | None, truth: Numbers, factor: int = 1) -> bool:
     """Whether a guess is the truth but for noise: the attack has succeeded."""
-    bound = factor * sum_terms(SumMoments(), sum_step(study), study).noise_bound
+    bound = factor * SumMoments().terms(sum_step(study), study).noise_bound
     return guess is not None and bool((abs(guess - truth) <= bound).all())
 
 

@@ -9,9 +9,10 @@ from synod.common.crypto.identity import Identity
 from synod.common.protocol.submission import Submission
 from synod.common.study.study import Study
 from synod.curator.context import Changes, Context
-from synod.curator.party_handler import NextMove, PartyHandler
+from synod.curator.party_handler import DocumentKind, MoveKind, NextMove, PartyHandler
 from synod.curator.session import Session
 from synod.curator.store import Store
+from synod.party.account import ApprovalState
 from tests.support.keys import CURATOR, identity_of, paillier_key
 from tests.support.parties import PartyUnderTest, open_parties
 
@@ -61,15 +62,15 @@ def make_move(handler: PartyHandler, party: PartyUnderTest, move: NextMove) -> N
     """What a daemon does with a move."""
     study_hash = party.study.digest()
     match move.kind:
-        case "enrol":
+        case MoveKind.ENROL:
             handler.enrol(study_hash, party.enrolment())
-        case "answer":
-            transcript = handler.document(party.name, study_hash, "transcript", "")
-            query = handler.document(party.name, study_hash, "query", move.label)
+        case MoveKind.ANSWER:
+            transcript = handler.document(party.name, study_hash, DocumentKind.TRANSCRIPT)
+            query = handler.query(party.name, study_hash, move.label).to_proto()
             party.answer(transcript, query, move.label)
             hand_in(handler, party.name, *stored_answer(party, move.label))
         case ended:
-            party.ledger.end_study(study_hash, ended, now=9)
+            party.ledger.end_study(study_hash, ApprovalState(ended.value), now=9)
             handler.acknowledge(party.name, study_hash)
 
 
@@ -84,8 +85,8 @@ async def make_moves(context: Context, parties: Sequence[PartyUnderTest], *, mos
                 if len(made) >= most_moves:
                     return made
                 make_move(handler, party, move)
-                made.append((party.name, move.kind, move.label))
-                if move.kind in ("published", "aborted"):
+                made.append((party.name, move.kind.value, move.label))
+                if move.kind in (MoveKind.CLOSE_PUBLISHED, MoveKind.CLOSE_ABORTED):
                     ended.add(party.name)
                 await asyncio.sleep(0)
         if ended == {party.name for party in parties}:

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from synod.common.crypto.packing import SlotLayout, unpack
 from synod.common.crypto.paillier import SecretKey, add_all, decrypt_all
-from synod.common.protocol.plan import Step, plan_study
-from synod.common.protocol.queries import SumMoments, query_digest, sum_terms
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.moments import SumMoments
+from synod.common.protocol.queries.parsing import query_digest
+from synod.common.protocol.steps import Step
 from synod.common.protocol.transcript import Transcript
 from synod.common.study.study import Study
 from synod.party.answer import Round, answer_sum
@@ -34,7 +36,8 @@ def ask(study: Study, transcript: Transcript, index: int, **changes: Any) -> Rou
     """The planned question as the party at `index` sees it; `changes` are what it was told otherwise."""
     step = sum_step(study)
     digest = query_digest(SumMoments(), step, study)
-    return replace(Round(study, step, digest, transcript, transcript.digest(study), index), **changes)
+    planned = Round(study, step, SumMoments(), digest, transcript, transcript.digest(study), index)
+    return replace(planned, **changes)
 
 
 def answer(party: PartyInMemory, asked: Round) -> bytes:
@@ -49,7 +52,7 @@ def answer_all(study: Study, parties: Sequence[PartyInMemory], transcript: Trans
 
 def layout_of(study: Study) -> SlotLayout:
     """How the study's sums are packed."""
-    return sum_terms(SumMoments(), sum_step(study), study).layout(study.key_bits)
+    return SumMoments().terms(sum_step(study), study).layout(study.key_bits)
 
 
 def open_sum(study: Study, key: SecretKey, answers: Sequence[bytes]) -> NDArray[np.int64]:

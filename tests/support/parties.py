@@ -9,29 +9,25 @@ from synod.common.crypto.canonical import Json, canonical_bytes
 from synod.common.crypto.identity import Identity
 from synod.common.crypto.paillier import SecretKey
 from synod.common.privacy.cost import Cost
+from synod.common.protocol.envelope import sign_document
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import Query, SumMoments
+from synod.common.protocol.queries.moments import SumMoments
+from synod.common.protocol.queries.parsing import parse_query
 from synod.common.protocol.transcript import Enrolment, Transcript
 from synod.common.runtime.settings import PartySettings, TlsFiles
 from synod.common.study.study import Study
 from synod.party.answer import Round, Secrets
 from synod.party.ledger import LEDGER_FILE, Ledger, StoredAnswer
-from synod.party.rounds import Responder, answer_round, check_round, expected_query, open_approval
+from synod.party.rounds import Responder, answer_round, check_round, open_approval
 from synod.party.table.snapshot import Snapshot
+from synod.v1 import query_pb2 as pb
 from tests.support.keys import CURATOR, identity_of, paillier_key, seed_bytes
 from tests.support.studies import NAMES, Table, draw_columns
 
 NOW = 1_700_000_000
 DATASET = "table"
 MAX_CELLS = 1_000_000
-
-
-def encode_query(query: Query) -> bytes:
-    """A query as the curator sends it."""
-    return canonical_bytes(query.to_json())
-
-
-MOMENTS = encode_query(SumMoments())
+MOMENTS = SumMoments().to_proto()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,22 +72,21 @@ class PartyUnderTest(PartyInMemory):
         curator = identity_of(CURATOR).fingerprint
         return Responder(self.name, self.identity, self.ledger, curator, 1, MAX_CELLS)
 
-    def check(self, envelope: bytes, query: bytes = MOMENTS, label: str = "moments") -> Round:
+    def check(self, envelope: bytes, query: pb.Query = MOMENTS, label: str = "moments") -> Round:
         """Checks a round, without an answer."""
         approval = open_approval(self.ledger, self.study.digest())
-        return check_round(self.responder, approval, self.study, label, (envelope, query))
+        parsed = parse_query(query, self.study)
+        return check_round(self.responder, approval, self.study, label, envelope, parsed)
 
     def answer(
-        self, envelope: bytes, query: bytes = MOMENTS, label: str = "moments", *, now: int = NOW
+        self, envelope: bytes, query: pb.Query = MOMENTS, label: str = "moments", *, now: int = NOW
     ) -> StoredAnswer:
         """Checks and answers a round, or raises; an answer that is in the ledger is handed out again."""
         stored = self.ledger.answer(self.study.digest(), label)
         if stored is None:
             asked = self.check(envelope, query, label)
             approval = open_approval(self.ledger, self.study.digest())
-            answer_round(
-                self.responder, approval, asked, expected_query(asked.step, self.study, query), self.snapshot, now=now
-            )
+            answer_round(self.responder, approval, asked, self.snapshot, now=now)
             stored = self.ledger.answer(self.study.digest(), label)
         assert stored is not None
         return stored
@@ -137,21 +132,12 @@ def open_parties(folder: Path, study: Study) -> list[PartyUnderTest]:
 def make_transcript(study: Study, parties: Sequence[PartyInMemory], key: SecretKey | None = None) -> Transcript:
     """What an honest curator tells everybody."""
     public = (key or paillier_key()).public
-    return Transcript(study.digest(), public.n, public.h_s, tuple(party.enrolment() for party in parties))
+    return Transcript(study.digest(), public, tuple(party.enrolment() for party in parties))
 
 
 def seal(transcript: Transcript, /, signer: str = CURATOR, **changes: Json) -> bytes:
     """The transcript as the curator hands it out, signed by `signer`; `changes` are made after signing."""
-    identity = identity_of(signer)
-    content = transcript.to_json()
-    signature = identity.sign("transcript", content).hex()
-    envelope: dict[str, Json] = {
-        "transcript": content,
-        "curator": identity.public_key.hex(),
-        "signature": signature,
-        **changes,
-    }
-    return canonical_bytes(envelope)
+    return canonical_bytes({**sign_document("transcript", transcript.to_json(), identity_of(signer)), **changes})
 
 
 def make_settings(folder: Path, name: str = NAMES[0], **changes: Any) -> PartySettings:

@@ -5,15 +5,18 @@ from pathlib import Path
 
 import numpy as np
 
-from synod.common.models.moments import sum_moments
-from synod.common.protocol.queries import Query, SumMoments, Synthesize, moment_design, share_rows
+from synod.common.crypto.canonical import canonical_bytes
+from synod.common.protocol.queries.moments import SumMoments, moment_design
+from synod.common.protocol.queries.parsing import AnyQuery
+from synod.common.protocol.queries.rows import Synthesize, share_rows
 from synod.common.protocol.transcript import Transcript
 from synod.common.study.study import Study
 from synod.curator.context import Context
 from synod.curator.methods.base import Publication
 from synod.curator.release.files import write_release
+from synod.party.count.moments import sum_moments
 from tests.support.curators import make_context, release_files, stored_answer
-from tests.support.parties import encode_query, make_transcript, open_parties, seal
+from tests.support.parties import make_transcript, open_parties, seal
 from tests.support.studies import make_model
 
 
@@ -31,11 +34,11 @@ class AnsweredStudy:
         self.publication = Publication(columns, model.to_json(), moments=moments)
         context = self.context()
         context.store.add_study(self.study, now=5)
-        queries: dict[str, Query] = {"moments": SumMoments(), "rows": Synthesize(model, share_rows(self.study))}
+        queries: dict[str, AnyQuery] = {"moments": SumMoments(), "rows": Synthesize(model, share_rows(self.study))}
         for label, query in queries.items():
-            context.store.open_query(self.study.digest(), label, encode_query(query), now=6)
+            context.store.open_query(self.study.digest(), label, canonical_bytes(query.to_json()), now=6)
             for party in parties:
-                party.answer(seal(self.transcript), encode_query(query), label)
+                party.answer(seal(self.transcript), query.to_proto(), label)
                 context.store.add_submission(party.name, *stored_answer(party, label))
             context.store.close_query(self.study.digest(), label, b"")
         context.store.close()

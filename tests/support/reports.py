@@ -7,24 +7,12 @@ from typing import TypeVar
 from xml.etree import ElementTree
 
 import numpy as np
-from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json
-from synod.common.models.gaussian import GaussianModel
-from synod.common.protocol.answers import Choice
-from synod.common.protocol.queries import (
-    ChooseParents,
-    LocalMarginals,
-    Query,
-    SumMarginals,
-    SumMoments,
-    Synthesize,
-    share_rows,
-)
-from synod.common.study.encoding import Codes
+from synod.common.protocol.queries.base import Query
+from synod.common.protocol.queries.parsing import AnyQuery
 from synod.common.study.study import Study
-from synod.curator.methods import RECIPES
-from synod.curator.methods.base import Parties, Publication, Sets
+from synod.curator.methods.base import Parties, Publication, publish
 from synod.curator.release.report.page import write_report
 from synod.curator.release.report.sections import Imprint
 from synod.deploy.simulate import InProcessParties
@@ -33,6 +21,7 @@ from tests.support.studies import Table, draw_columns
 
 IMPRINT = Imprint("sha256:" + "ab" * 32, "cd" * 32, 7, "9.8.7")
 T = TypeVar("T")
+AnswerT = TypeVar("AnswerT")
 
 
 @dataclass
@@ -40,32 +29,12 @@ class RecordingParties:
     """Parties in process that record each query."""
 
     inner: InProcessParties
-    queries: dict[str, Query] = field(default_factory=dict)
+    queries: dict[str, AnyQuery] = field(default_factory=dict)
 
-    async def sum_moments(self, label: str) -> NDArray[np.int64]:
-        """Asks for moments."""
-        self.queries[label] = SumMoments()
-        return await self.inner.sum_moments(label)
-
-    async def sum_marginals(self, label: str, sets: Sets) -> list[NDArray[np.int64]]:
-        """Asks for marginals of all."""
-        self.queries[label] = SumMarginals(sets)
-        return await self.inner.sum_marginals(label, sets)
-
-    async def local_marginals(self, label: str, sets: Sets) -> list[NDArray[np.int64]]:
-        """Asks for marginals of one."""
-        self.queries[label] = LocalMarginals(sets)
-        return await self.inner.local_marginals(label, sets)
-
-    async def choose_parents(self, label: str, query: ChooseParents) -> list[Choice]:
-        """Asks for parents."""
+    async def ask(self, label: str, query: Query[AnswerT]) -> AnswerT:
+        """Records the query, and asks it."""
         self.queries[label] = query
-        return await self.inner.choose_parents(label, query)
-
-    async def synthesize(self, label: str, model: GaussianModel) -> list[Codes]:
-        """Asks for rows."""
-        self.queries[label] = Synthesize(model, share_rows(self.inner.study))
-        return await self.inner.synthesize(label, model)
+        return await self.inner.ask(label, query)
 
     async def compute(self, work: Callable[[], T]) -> T:
         """Computes at once."""
@@ -82,7 +51,7 @@ class RenderedReport:
 
     study: Study
     publication: Publication
-    queries: dict[str, Query]
+    queries: dict[str, AnyQuery]
 
     @property
     def page(self) -> str:
@@ -103,7 +72,7 @@ def render_report(study: Study, tables: Sequence[Table] | None = None, seed: int
     parties: Parties = recording
 
     async def run() -> Publication:
-        return await RECIPES[study.method.name](study, parties, rng=rng)
+        return await publish(study, parties, rng=rng)
 
     return RenderedReport(study, asyncio.run(run()), recording.queries)
 

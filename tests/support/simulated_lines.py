@@ -13,6 +13,7 @@ from synod.curator.store import SeenHead
 from synod.party.client import Greeting
 from synod.party.ledger import Head
 from synod.v1 import party_pb2 as pb
+from synod.v1 import query_pb2 as qpb
 from tests.support.simulated_processes import Curator
 
 T = TypeVar("T")
@@ -86,11 +87,13 @@ class Line:
 
         return self._call("pull", body)
 
-    def document(self, study_hash: bytes, kind: pb.DocumentKind.ValueType, label: str = "") -> bytes:
+    def document(self, study_hash: bytes, kind: pb.DocumentKind.ValueType) -> bytes:
         """Fetches a document."""
-        return self._call(
-            "document", lambda c: c.handler.document(self._party, study_hash, DOCUMENT_KINDS[kind], label)
-        )
+        return self._call("document", lambda c: c.handler.document(self._party, study_hash, DOCUMENT_KINDS[kind]))
+
+    def query(self, study_hash: bytes, label: str) -> qpb.Query:
+        """Fetches the query of a round."""
+        return self._call("query", lambda c: c.handler.query(self._party, study_hash, label).to_proto())
 
     def enrol(self, study_hash: bytes, enrolment: Enrolment, head: Head) -> None:
         """Enrols."""
@@ -120,7 +123,7 @@ class Line:
             signer = self._see(curator, head)
             curator.handler.decline(self._party, signer, study_hash, DECLINE_REASONS[reason])
 
-        self._network.declined.append((self._party, DECLINE_REASONS[reason]))
+        self._network.declined.append((self._party, DECLINE_REASONS[reason].value))
         self._call("decline", body)
 
     def acknowledge(self, study_hash: bytes, head: Head) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from synod.common.runtime.sqlite import open_database
 from synod.common.study.study import Study
-from synod.curator.context import Changes, Context
+from synod.curator.context import Changes, Context, Subject
 from synod.curator.party_handler import PartyHandler
 from synod.curator.session import Session
 from synod.curator.store import State, Store
@@ -31,15 +31,15 @@ class WatchedChanges(Changes):
         super().__init__()
         self.idle = False
 
-    def announce(self) -> None:
+    def announce(self, *subjects: Subject) -> None:
         """The store has changed."""
         self.idle = False
-        super().announce()
+        super().announce(*subjects)
 
-    async def wait(self, seconds: float | None = None) -> None:
+    async def wait(self, subject: Subject, seconds: float | None = None) -> None:
         """Waits for a change."""
         self.idle = True
-        await super().wait(seconds)
+        await super().wait(subject, seconds)
 
 
 @dataclass
@@ -60,9 +60,9 @@ class Trigger:
         return when
 
 
-def open_unsynced(path: Path, *, create: bool) -> sqlite3.Connection:
+def open_unsynced(path: Path, **options: Any) -> sqlite3.Connection:
     """A database as it is, but for waiting for the disk: here processes die, not machines."""
-    connection = open_database(path, create=create)
+    connection = open_database(path, **options)
     connection.execute("PRAGMA synchronous = OFF")
     return connection
 

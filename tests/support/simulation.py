@@ -16,6 +16,7 @@ from typing import Any
 from unittest import mock
 
 from synod.common.crypto.identity import Identity
+from synod.common.privacy.cost import FREE
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.submission import Submission
 from synod.common.runtime.errors import SynodError
@@ -23,7 +24,7 @@ from synod.common.runtime.settings import PartySettings
 from synod.common.study.study import Study
 from synod.curator import store as store_module
 from synod.curator.inference import gaussian as hpdp_fit
-from synod.curator.store import State, Store
+from synod.curator.store import ReplyKind, State, Store
 from synod.party import daemon as daemon_module
 from synod.party import ledger as ledger_module
 from synod.party.approval import identity_path, initialize
@@ -219,7 +220,8 @@ class World:
         for _ in range(MOST_ROUNDS):
             for index in range(len(NAMES)):
                 self.converse(index)
-            if all(self.curator.store.replied(self.site.study.digest(), name, "acknowledged") for name in NAMES):
+            study = self.site.study.digest()
+            if all(self.curator.store.replied(study, name, ReplyKind.ACKNOWLEDGED) for name in NAMES):
                 return
         raise AssertionError(f"the study does not end; it is {self.curator.state()}")
 
@@ -267,4 +269,4 @@ def assert_sound(world: World, undisturbed: dict[str, bytes]) -> None:
             ]  # fmt: skip
             account = ledger.account()
             assert account.spent(DATASET) == plan.cost_of(name)
-            assert str(account.held(DATASET)) == "0"
+            assert account.held(DATASET) == FREE

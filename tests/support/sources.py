@@ -9,6 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from synod.common.runtime.errors import Code, SynodError
+from synod.common.study.encoding import codings_of
 from synod.common.study.study import Study
 from synod.party.table.encode import Misfit, TableError, read_table
 from tests.support.studies import make_study
@@ -49,7 +50,7 @@ def write_parquet(folder: Path, columns: dict[str, list[Any]]) -> Path:
 
 
 def read(source: Path, study: Study, unit: str | None = None) -> list[list[int]]:
-    snapshot = read_table(source, study, unit=unit, expected_rows=study.roster[0].rows)
+    snapshot = read_table(source, codings_of(study), unit=unit, expected_rows=study.roster[0].rows)
     return [column.tolist() for column in snapshot.columns]
 
 

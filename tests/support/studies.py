@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from synod.common.models.gaussian import GaussianModel
-from synod.common.protocol.queries import moment_design
+from synod.common.protocol.queries.moments import moment_design
 from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.study import Study, parse_study
 from tests.support.keys import identity_of

@@ -8,27 +8,23 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-
-from synod.common.models.moments import sum_moments
-from synod.common.privacy.noise import sample_shares
 from synod.common.protocol.answers import read_rows, write_rows
-from synod.common.protocol.plan import Step, plan_study
-from synod.common.protocol.queries import (
-    Query,
-    SumMoments,
-    SumTerms,
-    Synthesize,
-    moment_design,
-    query_digest,
-    share_rows,
-    sum_terms,
-)
+
+from synod.common.privacy.noise import sample_shares
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries import sum_terms
+from synod.common.protocol.queries.base import Query, SumTerms
+from synod.common.protocol.queries.moments import SumMoments, moment_design
+from synod.common.protocol.queries.parsing import query_digest
+from synod.common.protocol.queries.rows import Synthesize, share_rows
+from synod.common.protocol.steps import Step
 from synod.common.protocol.submission import AnsweredStep, Submission, digest_of
 from synod.common.protocol.transcript import Transcript
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.encoding import codings_of
 from synod.common.study.study import Study
 from synod.curator.checks import check_account, check_header, check_moments, check_payload
+from synod.party.count.moments import sum_moments
 from tests.support.curators import stored_answer
 from tests.support.keys import identity_of, paillier_key, seeded
 from tests.support.parties import PartyUnderTest, encode_query, make_transcript, open_parties, seal

@@ -11,7 +11,7 @@ import pytest
 
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import LocalMarginals
+from synod.common.protocol.queries.marginals import LocalMarginals
 from synod.common.protocol.transcript import Enrolment
 from synod.common.study.study import Study
 from synod.curator.context import Changes, Context, Subject

@@ -14,7 +14,8 @@ import pytest
 from numpy.typing import NDArray
 
 from synod.common.protocol.manifest import verify_release
-from synod.common.protocol.queries import EncryptedSum, moment_design
+from synod.common.protocol.queries import EncryptedSum
+from synod.common.protocol.queries.moments import moment_design
 from synod.common.protocol.submission import AnsweredStep, digest_of
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.encoding import Codes

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 import pytest
+from synod.common.methods.base import LATER_METHODS
 
 from synod.common.crypto.certificates import AUTHORITY_DAYS, CERTIFICATE_DAYS
-from synod.common.methods.base import LATER_METHODS
 from synod.common.models.moments import design_moments
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.settings import CuratorSettings, OperatorSettings, PartySettings, load_settings

@@ -11,13 +11,16 @@ from hypothesis import strategies as st
 
 from synod.common.crypto.canonical import Json
 from synod.common.crypto.paillier import SecretKey, decrypt_all
-from synod.common.models.moments import sum_moments
 from synod.common.privacy.coins import Coins
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import SumMoments, Synthesize, moment_design, query_digest, share_rows, sum_terms
+from synod.common.protocol.queries import sum_terms
+from synod.common.protocol.queries.moments import SumMoments, moment_design
+from synod.common.protocol.queries.parsing import query_digest
+from synod.common.protocol.queries.rows import Synthesize, share_rows
 from synod.common.study.encoding import codings_of
 from synod.common.study.study import Study
 from synod.party.answer import Round, Secrets, answer_synthesize, noisy_values
+from synod.party.count.moments import sum_moments
 from synod.party.table.snapshot import Snapshot
 from tests.support.encrypted_sums import answer, ask, open_sum
 from tests.support.keys import identity_of, paillier_key

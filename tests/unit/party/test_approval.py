@@ -15,8 +15,8 @@ from synod.common.runtime.settings import PartySettings
 from synod.common.study.study import Study
 from synod.party.approval import check_study, identity_path, initialize, reserve, revoke, snapshot_folder
 from synod.party.ledger import LEDGER_FILE, Ledger, StoredAnswer
-from synod.party.table.snapshot import load_snapshot
 from synod.party.table.encode import TableError
+from synod.party.table.snapshot import load_snapshot
 from tests.support.parties import make_settings
 from tests.support.studies import make_study
 

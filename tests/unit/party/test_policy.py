@@ -7,7 +7,8 @@ import pytest
 
 from synod.common.privacy.cost import Cost
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import SumMoments, sum_terms
+from synod.common.protocol.queries import sum_terms
+from synod.common.protocol.queries.moments import SumMoments
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.settings import PartySettings
 from synod.common.study.study import Study

@@ -11,7 +11,7 @@ import pytest
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.crypto.identity import verify
 from synod.common.models.gaussian import GRID
-from synod.common.protocol.queries import Synthesize, share_rows
+from synod.common.protocol.queries.rows import Synthesize, share_rows
 from synod.common.protocol.submission import AnsweredStep, Submission, account_statement, digest_of
 from synod.common.protocol.transcript import Enrolment, Transcript
 from synod.common.runtime.errors import Code, SynodError

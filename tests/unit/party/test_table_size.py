@@ -3,7 +3,7 @@
 import pytest
 
 from synod.common.models.usefulness import own_cells, parameter_cells
-from synod.common.protocol.queries import ChooseParents
+from synod.common.protocol.queries.parents import ChooseParents
 from synod.common.runtime.errors import Code, SynodError
 from synod.party.rounds import check_table_size
 from tests.support.studies import categorical, make_study

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from synod.common.crypto.packing import noise_bound
+from synod.common.privacy.bounds import noise_bound
 
 CASES = [
     (Fraction(1, 1), 3, 1, 1),

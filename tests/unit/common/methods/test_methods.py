@@ -4,8 +4,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from synod.common.methods.base import LATER_METHODS
 
-from synod.common.methods.base import BEST_SPLITS, LATER_METHODS, PAPER_SPLIT, DpCcbn, DpSubn, Independent
+from synod.common.methods.dp_ccbn import DpCcbn
+from synod.common.methods.dp_subn import BEST_SPLITS, PAPER_SPLIT, DpSubn
+from synod.common.methods.independent import Independent
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import parse_study
 from tests.support.studies import make_study, real, study_document

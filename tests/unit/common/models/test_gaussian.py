@@ -20,7 +20,7 @@ from synod.common.models.gaussian import (
     parse_model,
 )
 from synod.common.models.moments import MomentDesign
-from synod.common.protocol.queries import moment_design
+from synod.common.protocol.queries.moments import moment_design
 from synod.common.runtime.errors import Code, SynodError
 from tests.support.studies import categorical, integer, make_study, real
 

@@ -5,9 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from synod.common.crypto.canonical import canonical_bytes
-from synod.common.models.candidates import maximal_sets
 from synod.common.protocol.answers import (
     check_answer,
     expected_bytes,
@@ -18,7 +15,11 @@ from synod.common.protocol.answers import (
     write_counts,
     write_rows,
 )
-from synod.common.protocol.queries import ChooseParents, LocalMarginals
+
+from synod.common.crypto.canonical import canonical_bytes
+from synod.common.models.candidates import maximal_sets
+from synod.common.protocol.queries.marginals import LocalMarginals
+from synod.common.protocol.queries.parents import ChooseParents
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.features import sizes_of

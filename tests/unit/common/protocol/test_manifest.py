@@ -17,19 +17,15 @@ import pytest
 from synod.common.crypto.identity import Identity
 from synod.common.models.gaussian import GaussianModel
 from synod.common.protocol.manifest import MANIFEST_FILE, PartyAccount, noise_law, seal_manifest, verify_release
-from synod.common.protocol.plan import QueryKind, plan_study
-from synod.common.protocol.queries import (
-    ChooseParents,
-    LocalMarginals,
-    Query,
-    SumMarginals,
-    SumMoments,
-    Synthesize,
-    moment_design,
-    query_digest,
-    share_rows,
-    sum_terms,
-)
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries import sum_terms
+from synod.common.protocol.queries.base import Query
+from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals
+from synod.common.protocol.queries.moments import SumMoments, moment_design
+from synod.common.protocol.queries.parents import ChooseParents
+from synod.common.protocol.queries.parsing import query_digest
+from synod.common.protocol.queries.rows import Synthesize, share_rows
+from synod.common.protocol.steps import QueryKind
 from synod.common.protocol.submission import AnsweredStep, account_statement
 from synod.common.protocol.transcript import Enrolment, Transcript
 from synod.common.runtime.errors import Code, SynodError

@@ -7,21 +7,14 @@ from typing import Any
 import pytest
 
 from synod.common.crypto.canonical import canonical_bytes
-from synod.common.protocol.plan import QueryKind, plan_study
-from synod.common.protocol.queries import (
-    ChooseParents,
-    LocalMarginals,
-    Query,
-    SumMarginals,
-    SumMoments,
-    cells_of,
-    check_answerable,
-    local_scale,
-    moment_design,
-    parse_query,
-    query_digest,
-    sum_terms,
-)
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries import check_answerable, local_scale, sum_terms
+from synod.common.protocol.queries.base import Query
+from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals, cells_of
+from synod.common.protocol.queries.moments import SumMoments, moment_design
+from synod.common.protocol.queries.parents import ChooseParents
+from synod.common.protocol.queries.parsing import parse_query, query_digest
+from synod.common.protocol.steps import QueryKind
 from synod.common.runtime.errors import Code, SynodError
 from tests.support.studies import categorical, make_roster, make_study
 

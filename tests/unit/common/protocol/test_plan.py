@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from synod.common.privacy.cost import FREE, Cost
 from synod.common.protocol import plan
-from synod.common.protocol.plan import Plan, QueryKind, Step, plan_study
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.steps import Plan, QueryKind, Step
 from tests.support.studies import NAMES, make_study
 
 

@@ -10,21 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synod.common.crypto.packing import noise_bound
 from synod.common.models.gaussian import GaussianModel
+from synod.common.privacy.bounds import noise_bound
 from synod.common.privacy.cost import Cost
-from synod.common.protocol.plan import QueryKind, plan_study
-from synod.common.protocol.queries import (
-    LocalMarginals,
-    Query,
-    SumMoments,
-    Synthesize,
-    moment_design,
-    parse_query,
-    query_digest,
-    share_rows,
-    sum_terms,
-)
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries import sum_terms
+from synod.common.protocol.queries.base import Query
+from synod.common.protocol.queries.marginals import LocalMarginals
+from synod.common.protocol.queries.moments import SumMoments, moment_design
+from synod.common.protocol.queries.parsing import parse_query, query_digest
+from synod.common.protocol.queries.rows import Synthesize, share_rows
+from synod.common.protocol.steps import QueryKind
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
 from tests.support.keys import pinned

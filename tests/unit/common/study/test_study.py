@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from synod.common.methods.base import LATER_METHODS, METHODS
 
 from synod.common.crypto.canonical import canonical_bytes
-from synod.common.methods.base import LATER_METHODS, METHODS
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import LARGEST_ROSTER, LARGEST_SCHEMA, load_study, parse_study
 from tests.support.keys import pinned

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from synod.common.models.gaussian import draw_rows
-from synod.common.models.moments import row_vectors, sum_moments, unfold
-from synod.common.protocol.queries import moment_design
+from synod.common.models.moments import row_vectors, unfold
+from synod.common.protocol.queries.moments import moment_design
 from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.study import Study
 from synod.curator.inference.gaussian import (
@@ -22,6 +22,7 @@ from synod.curator.inference.gaussian import (
     project_to_simplex,
     read_targets,
 )
+from synod.party.count.moments import sum_moments
 from tests.support.studies import binary, categorical, integer, make_study, real
 
 Floats = NDArray[np.float64]

@@ -12,17 +12,14 @@ from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json, canonical_bytes
 from synod.common.models.gaussian import GaussianModel
-from synod.common.protocol.answers import Choice
-from synod.common.protocol.plan import QueryKind, plan_study
-from synod.common.protocol.queries import (
-    ChooseParents,
-    LocalMarginals,
-    Query,
-    SumMarginals,
-    check_answerable,
-    parse_query,
-    share_rows,
-)
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries import check_answerable
+from synod.common.protocol.queries.base import Query
+from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals
+from synod.common.protocol.queries.parents import Choice, ChooseParents
+from synod.common.protocol.queries.parsing import parse_query
+from synod.common.protocol.queries.rows import share_rows
+from synod.common.protocol.steps import QueryKind
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.features import features_of, sizes_of

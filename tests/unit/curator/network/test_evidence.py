@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from synod.common.privacy.noise import share_variance
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import LocalMarginals, SumMarginals, local_scale, sum_terms
+from synod.common.protocol.queries import local_scale, sum_terms
+from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals
 from synod.curator.methods.base import Released
 from synod.curator.network.evidence import Evidence
 from synod.curator.network.tables import mutual_information

@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 import yaml
 
-from synod.common.protocol.queries import moment_design
+from synod.common.protocol.queries.moments import moment_design
 from synod.common.runtime.yamltext import load_yaml
 from synod.common.study.study import load_study
 from synod.party.table.encode import read_table

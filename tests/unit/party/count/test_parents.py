@@ -8,21 +8,23 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from synod.common.protocol.answers import check_answer, write_choices
 
 from synod.common.models.candidates import Score
 from synod.common.privacy.coins import Coins
 from synod.common.privacy.cost import Cost
 from synod.common.privacy.noise import share_variance
-from synod.common.protocol.answers import check_answer, write_choices
-from synod.common.protocol.plan import QueryKind, Step
-from synod.common.protocol.queries import ChooseParents, LocalMarginals
+from synod.common.protocol.queries.marginals import LocalMarginals
+from synod.common.protocol.queries.parents import ChooseParents
+from synod.common.protocol.steps import QueryKind, Step
 from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.features import encode_features, sizes_of
 from synod.common.study.study import Study
 from synod.party.count import parents as parents_module
 from synod.party.count.choice import permute_and_flip
-from synod.party.count.parents import choose_parents, exact_counts, noisy_counts
+from synod.party.count.parents import choose_parents
 from synod.party.count.scores import score_sensitivity
+from synod.party.count.tables import exact_counts, noisy_counts
 from tests.support.keys import seeded
 from tests.support.studies import categorical, draw_columns, make_study
 

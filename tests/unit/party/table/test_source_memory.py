@@ -34,7 +34,8 @@ import numpy as np
 import pyarrow.csv, pyarrow.parquet
 from synod.common.privacy.coins import Coins
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import SumMoments, sum_terms
+from synod.common.protocol.queries import sum_terms
+from synod.common.protocol.queries.moments import SumMoments
 from synod.party.answer import noisy_values
 from synod.party.table.snapshot import load_snapshot, save_snapshot
 from synod.party.table.encode import read_table

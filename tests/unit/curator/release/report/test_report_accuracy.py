@@ -11,7 +11,8 @@ import pytest
 from synod.common.models.moments import unfold
 from synod.common.privacy.noise import sample_shares
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import SumMoments, moment_design, sum_terms
+from synod.common.protocol.queries import sum_terms
+from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.curator.methods.base import Released
 from synod.curator.network.evidence import Evidence
 from synod.curator.release.report.accuracy import expected_error
