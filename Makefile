@@ -3,13 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-ROOMS := synod/__init__.py common curator party deploy bench tests
+ROOMS := synod/__init__.py proto/breaking.py common curator party deploy bench tests
 VERSION := 0.1.0
 PROTOS := proto/synod/v1/party.proto proto/synod/v1/query.proto proto/synod/v1/study.proto
 
 COMPOSE := $(shell command -v docker-compose || echo docker compose)
 
-.PHONY: image wheel demo-docker demo test coverage test-slow lint format protos check-protos bench bench-quick \
+.PHONY: image wheel demo-docker demo test coverage test-slow lint format protos check-protos land-protos bench bench-quick \
   bench-crypto bench-counting bench-polling lock clean
 
 $(STAMP): requirements-dev.lock pyproject.toml
@@ -57,6 +57,7 @@ lint: $(STAMP) check-protos
 	$(BIN)/ruff format --check $(ROOMS)
 	$(BIN)/ruff check $(ROOMS)
 	$(BIN)/mypy
+	$(BIN)/mypy proto/breaking.py
 
 format: $(STAMP)
 	$(BIN)/ruff format $(ROOMS)
@@ -69,6 +70,10 @@ define generate
 	  --mypy_out=quiet:$(1) --mypy_grpc_out=quiet:$(1) $(PROTOS)
 endef
 
+define describe
+	$(BIN)/python -m grpc_tools.protoc -Iproto --descriptor_set_out=$(1) $(PROTOS)
+endef
+
 protos: $(STAMP)
 	rm -rf proto/gen
 	$(call generate,proto/gen)
@@ -77,6 +82,12 @@ check-protos: $(STAMP)
 	rm -rf build/gen
 	$(call generate,build/gen)
 	diff -r -x __pycache__ build/gen proto/gen || { echo "proto/gen is out of date: run make protos"; exit 1; }
+	$(call describe,build/protos.binpb)
+	$(BIN)/python proto/breaking.py proto/landed.binpb build/protos.binpb
+
+# The protos as they are now become what later ones must stay readable for.
+land-protos: $(STAMP)
+	$(call describe,proto/landed.binpb)
 
 # The papers' claims. DATA is a folder with the papers' tables; without it tables of their shapes are made.
 bench: $(STAMP)
