@@ -1,4 +1,4 @@
-"""The checks that stand between a submission and a release, numbered as in the protocol. Pure.
+"""The checks between a submission and a release, numbered as in the protocol. Pure.
 
 A failed check before acceptance refuses the submission and changes nothing; a failed check after decryption aborts
 the study. Nothing is retried by itself, or one bad party could drain everyone's budget.
@@ -54,7 +54,7 @@ def answer_bytes(party: str, query: AnyQuery, step: Step, study: Study, public: 
 def check_payload(
     party: str, submission: Submission, payload: bytes, *, query: AnyQuery, step: Step, study: Study, public: PublicKey
 ) -> None:
-    """The payload is what the header says, and check 4, or what stands for it where the answer is in the clear."""
+    """The payload is what the header says, and check 4, or what takes its place where the answer is in the clear."""
     if len(payload) != submission.length or digest_of(payload) != submission.digest:
         raise check_failed(f"the answer of {party} is not the one that its header describes.")
     # 4. each ciphertext in range and coprime to n

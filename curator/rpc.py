@@ -193,7 +193,7 @@ class StudyServicer(srpc.StudyServiceServicer):
             raise SynodError(
                 Code.NOT_ON_ROSTER,
                 f"{caller_name(call)} is not an operator of this curator.",
-                "Its certificate's name must stand under `operators` in the curator's configuration.",
+                "Its certificate's name must be listed under `operators` in the curator's configuration.",
             )
 
     @replies

@@ -123,7 +123,7 @@ class Ledger:
 
     def seal(self, digest: bytes) -> bytes:
         """A digest of private data under the ledger's secret: the same for the same data, and of no use for guessing
-        rows to who sees an exported entry.
+        rows to anyone who sees an exported entry.
         """
         return hmac.digest(self.secret(), b"synod/v1/seal\0" + digest, "sha256")
 
@@ -231,8 +231,8 @@ class Ledger:
 def _append(connection: sqlite3.Connection, fact: dict[str, Json], now: int) -> None:
     """Adds an entry to the chain.
 
-    Guarantee: the hash of an entry leaves as the head. The salt is random, so a head tells nothing to who would guess
-    what the entry says; the digest of the table is in it only under `seal`, so an export tells no more.
+    Guarantee: the hash of an entry leaves as the head. The salt is random, so a head tells nothing to anyone who
+    would guess what the entry says; the digest of the table is in it only under `seal`, so an export tells no more.
     """
     last = connection.execute("SELECT sequence, hash FROM entries ORDER BY sequence DESC LIMIT 1").fetchone()
     sequence, previous = (last[0] + 1, last[1]) if last else (1, GENESIS)

@@ -1,4 +1,4 @@
-"""How a claim is judged: what counts as a difference, and what as holding. All thresholds of the page stand here."""
+"""How a claim is judged: what counts as a difference, and what as holding. All thresholds of the page are here."""
 
 from dataclasses import dataclass
 from enum import Enum

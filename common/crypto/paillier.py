@@ -2,8 +2,8 @@
 
 A ciphertext of m is (1 + m n) h_s^r mod n^2 with h_s = (-x^2)^n mod n^2 and r of half the modulus length ("A
 generalization of Paillier's public-key system with applications to electronic voting", 2010). A vector on the
-wire is its ciphertexts one behind the other, big-endian, each as wide as n^2. The only room that imports phe;
-it knows nothing of counts, slots or masks, and lets no key stand in a repr or an error.
+wire is its ciphertexts one behind the other, big-endian, each as wide as n^2. The only module that imports phe;
+it knows nothing of counts, slots or masks, and lets no key appear in a repr or an error.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

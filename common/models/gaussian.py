@@ -101,7 +101,7 @@ def cut_codes(design: MomentDesign, model: GaussianModel, latent: Floats) -> lis
             columns[column.attribute][:] = levels
         elif column.role == "binary":
             columns[column.attribute][:] = latent[:, place] > model.shift[place]
-        else:  # missing: stands after its number, and overrules it
+        else:  # missing: comes after its number, and overrules it
             columns[column.attribute][latent[:, place] > model.shift[place]] = coding.null_code
     for block, span in design.block_slices():
         inner = slice(span.start - 1, span.stop - 1)

@@ -145,7 +145,7 @@ class CategoricalAttribute(_Attribute):
         if not self.categories:
             raise ValueError("has no categories")
         if len(set(self.categories)) != len(self.categories):
-            raise ValueError("a category stands twice")
+            raise ValueError("a category appears twice")
         if not all(self.categories):
             raise ValueError("an empty text is how CSV writes a missing value; use nullable: true for it")
         if len(self.categories) > LARGEST_DOMAIN:

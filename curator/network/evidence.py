@@ -65,8 +65,8 @@ class Evidence:
         return _average(found, self.all_rows) if found else None
 
     def counted(self, features: Features) -> Released | None:
-        """The same from tables that count all rows, alone or added up: what some parties told stands for nobody else.
-        None where some rows were not counted.
+        """The same from tables that count all rows, alone or added up: what some parties told says nothing about
+        others. None where some rows were not counted.
         """
         everybodys, _ = self._gather(features)
         return _average(everybodys, self.all_rows) if everybodys else None
@@ -110,7 +110,7 @@ def _average(tables: Sequence[Released], rows: int) -> Released:
 
 
 def without_parents(sizes: Sequence[int]) -> Network:
-    """The network in which every feature stands alone."""
+    """The network in which no feature has a parent."""
     return Network(tuple(Pair(feature, ()) for feature in range(len(sizes))))
 
 

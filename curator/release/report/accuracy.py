@@ -46,7 +46,7 @@ def _without_categories(study: Study) -> str:
 
 
 def table_error(study: Study, publication: Publication) -> CountError:
-    """Cells of two features that stand in one table of a network, from all released tables that hold both."""
+    """Cells of two features that are in one table of a network, from all released tables that hold both."""
     features, evidence = features_of(study), Evidence(study, list(publication.tables))
     families = {tuple(sorted(p.family)) for network in read_networks(publication).values() for p in network.pairs}
     met = {pair for family in families for pair in combinations(family, 2)}

@@ -74,7 +74,7 @@ def read_margins(study: Study, publication: Publication) -> list[Margin]:
 
 
 def count_codes(study: Study, publication: Publication) -> list[NDArray[np.int64]]:
-    """How often each code stands in the synthetic rows, for each attribute."""
+    """How often each code occurs in the synthetic rows, for each attribute."""
     pairs = zip(codings_of(study), publication.columns, strict=True)
     return [np.bincount(column, minlength=coding.size) for coding, column in pairs]
 
