@@ -265,7 +265,7 @@ def test_a_revoked_approval_aborts_the_study(site: Site) -> None:
 
 
 def test_an_answer_that_was_stored_but_not_sent_stays_home_after_a_revocation(site: Site) -> None:
-    """The charge stands, since noise was drawn; but no further answer leaves the house."""
+    """The charge stands, since noise was drawn; but no further answer leaves the party."""
     site.start_curator()
     site.submit()
     site.start_parties("north", "harbour")

@@ -45,7 +45,7 @@ T = TypeVar("T")
 MIXED: list[dict[str, Any]] = [
     categorical("sex", 2),
     integer("age", 17, 90, bins=5, nullable=True),
-    categorical("one", 1),
+    categorical("one", ("one0",)),
     real("income", "-1.5", "2.5", bins=4, nullable=True),
     integer("year", 2020, 2020),
     categorical("ward", 3, nullable=True),
