@@ -15,7 +15,6 @@ from synod.common.methods.networks import (
     Parts,
     check_parts,
     check_theta,
-    everyone,
     resolved,
     sum_shares,
     tables_limit,
@@ -78,7 +77,7 @@ class DpCcbn(NetworkMethod):
 
     def plan(self, study: Study) -> tuple[Step, ...]:
         """One sum for each feature that is placed, then the parameters."""
-        parties, budget, cells = everyone(study), study.budget, resolved(self.parameter_cells)
+        parties, budget, cells = study.party_names, study.budget, resolved(self.parameter_cells)
         limit = tables_limit(study, cells)
         if cells == 0:
             return (Step("parameters", "parameters", QueryKind.SUM_MARGINALS, parties, budget, limit),)

@@ -13,7 +13,6 @@ from synod.common.methods.networks import (
     Parts,
     check_parts,
     check_theta,
-    everyone,
     resolved,
     sum_shares,
     tables_limit,
@@ -98,7 +97,7 @@ class DpSubn(NetworkMethod):
         """Correlations, initialization by those who have a share of features, update, parameters; the parameters
         alone, with the whole budget, where no feature can have a parent.
         """
-        parties, budget = everyone(study), study.budget
+        parties, budget = study.party_names, study.budget
         network, frontier = resolved(self.parameter_cells), resolved(self.frontier_cells)
         limit = tables_limit(study, network)
         sums, choose, local = QueryKind.SUM_MARGINALS, QueryKind.CHOOSE_PARENTS, QueryKind.LOCAL_MARGINALS

@@ -5,7 +5,6 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from synod.common.methods.networks import everyone
 from synod.common.models.moments import design_moments
 from synod.common.privacy.cost import FREE
 from synod.common.protocol.steps import Limit, QueryKind, Step
@@ -36,7 +35,7 @@ class HpdpDp(Method):
 
     def plan(self, study: Study) -> tuple[Step, ...]:
         """One encrypted sum with all of the budget, then rows, which are free."""
-        parties, numbers = everyone(study), design_moments(codings_of(study)).length
+        parties, numbers = study.party_names, design_moments(codings_of(study)).length
         return (
             Step("moments", "moments", QueryKind.SUM_MOMENTS, parties, study.budget, Limit(numbers)),
             Step("rows", "rows", QueryKind.SYNTHESIZE, parties, FREE, Limit(0)),

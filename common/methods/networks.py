@@ -68,11 +68,6 @@ def resolved(value: T | Auto) -> T:
     return value
 
 
-def everyone(study: Study) -> tuple[str, ...]:
-    """The names on the roster, in order."""
-    return tuple(entry.name for entry in study.roster)
-
-
 def sum_shares(study: Study) -> Fraction:
     """K/(K-t): the variance of an encrypted sum's noise, in units of one full share."""
     parties = len(study.roster)

@@ -144,6 +144,11 @@ class Study(Strict):
         return self
 
     @property
+    def party_names(self) -> tuple[str, ...]:
+        """The names on the roster, in order."""
+        return tuple(entry.name for entry in self.roster)
+
+    @property
     def total_rows(self) -> int:
         """n, the public number of rows over the whole roster."""
         return sum(entry.rows for entry in self.roster)
@@ -175,7 +180,7 @@ class Study(Strict):
 
     def index_of(self, party: str) -> int:
         """The position of a party in the roster."""
-        return [entry.name for entry in self.roster].index(party)
+        return self.party_names.index(party)
 
 
 def _refuse_repeats(what: str, names: list[str]) -> None:

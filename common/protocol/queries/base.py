@@ -124,6 +124,21 @@ class SumQuery(Query[AnswerT]):
     def split(self, sums: Counts, study: Study) -> AnswerT:
         """The released vector of sums as a recipe gets it."""
 
+    @abstractmethod
+    def join(self, answer: AnswerT) -> Counts:
+        """The inverse of `split`."""
+
+    def write_answer(self, answer: AnswerT) -> bytes:
+        """The released sums for the curator's log, 8 bytes each, little-endian; no party sends such an answer."""
+        return self.join(answer).astype("<i8").tobytes()
+
+    def read_answer(self, payload: bytes, study: Study, party: str | None = None) -> AnswerT:
+        """Reads released sums."""
+        del party
+        if len(payload) != 8 * self.size(study).numbers:
+            raise check_failed("the stored sums are not as many as were asked for.")
+        return self.split(np.frombuffer(payload, dtype="<i8").astype(np.int64), study)
+
     def terms(self, step: Step, study: Study) -> SumTerms:
         """Length, range, noise and packing, from the approved plan and the question itself."""
         return _sum_terms(self, step, study)

@@ -113,14 +113,9 @@ class SumMarginals(SumQuery[list[Counts]]):
         """One array for each table, in C order."""
         return _split_tables(sums, self.sets, study)
 
-    def write_answer(self, answer: list[Counts]) -> bytes:
-        """Released counts, table after table."""
-        return _write_counts(np.concatenate(answer))
-
-    def read_answer(self, payload: bytes, study: Study, party: str | None = None) -> list[Counts]:
-        """Reads released counts."""
-        del party
-        return _split_tables(_read_counts(payload, self.sets, study), self.sets, study)
+    def join(self, answer: list[Counts]) -> Counts:
+        """Table after table."""
+        return np.concatenate(answer)
 
 
 @dataclass(frozen=True)
@@ -175,27 +170,20 @@ class LocalMarginals(ClearQuery[list[Counts]]):
         return {"label": step.label, **self.noise(step).to_json(), "protects_against": "anyone"}
 
     def write_answer(self, answer: list[Counts]) -> bytes:
-        """A NoisyCounts."""
-        return _write_counts(np.concatenate(answer))
+        """A NoisyCounts, table after table."""
+        counts = np.concatenate(answer)
+        return pb.NoisyCounts(counts=counts.tolist()).SerializeToString(deterministic=True)
 
     def read_answer(self, payload: bytes, study: Study, party: str | None = None) -> list[Counts]:
         """Reads a NoisyCounts with one count for each cell."""
         del party
-        return _split_tables(_read_counts(payload, self.sets, study), self.sets, study)
+        counts = np.array(parse_exactly(pb.NoisyCounts, payload).counts, dtype=np.int64)
+        if len(counts) != sum(cells_of(self.sets, study)):
+            raise check_failed("an answer does not have one count for each cell.")
+        return _split_tables(counts, self.sets, study)
 
     def answer_bytes(self, study: Study, party: str) -> range:
         """A count takes 1 to 10 bytes."""
         del party
         cells = sum(cells_of(self.sets, study))
         return range(cells, VARINT_BYTES * (cells + 2))
-
-
-def _write_counts(counts: Counts) -> bytes:
-    return pb.NoisyCounts(counts=counts.tolist()).SerializeToString(deterministic=True)
-
-
-def _read_counts(payload: bytes, sets: Sets, study: Study) -> Counts:
-    counts = np.array(parse_exactly(pb.NoisyCounts, payload).counts, dtype=np.int64)
-    if len(counts) != sum(cells_of(sets, study)):
-        raise check_failed("an answer does not have one count for each cell.")
-    return counts

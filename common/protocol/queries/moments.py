@@ -4,14 +4,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from synod.common.crypto.canonical import Json
 from synod.common.crypto.packing import plan_slots
 from synod.common.models.moments import MomentDesign, design_moments
 from synod.common.protocol.queries.base import Counts, SumQuery
 from synod.common.protocol.steps import Limit, QueryKind, Step
-from synod.common.runtime.errors import check_failed, invalid
+from synod.common.runtime.errors import invalid
 from synod.common.study.encoding import codings_of
 from synod.common.study.study import Study
 from synod.v1 import query_pb2 as pb
@@ -84,13 +82,6 @@ class SumMoments(SumQuery[Counts]):
         del study
         return sums
 
-    def write_answer(self, answer: Counts) -> bytes:
-        """Released moments, 8 bytes each, little-endian."""
-        return answer.astype("<i8").tobytes()
-
-    def read_answer(self, payload: bytes, study: Study, party: str | None = None) -> Counts:
-        """Reads released moments."""
-        del party
-        if len(payload) != 8 * moment_design(study).length:
-            raise check_failed("the stored moments are not as many as the study has.")
-        return np.frombuffer(payload, dtype="<i8").astype(np.int64)
+    def join(self, answer: Counts) -> Counts:
+        """The moments, in the design's order."""
+        return answer
