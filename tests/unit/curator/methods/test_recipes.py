@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,8 +11,10 @@ import pyarrow as pa
 import pytest
 
 from synod.common.crypto.canonical import Json, canonical_bytes
+from synod.common.methods.dp_ccbn import candidate_families, largest_sum
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query, check_within
+from synod.common.protocol.queries.marginals import SumMarginals
 from synod.common.protocol.queries.parsing import check_feasible, parse_query, read_query
 from synod.common.protocol.queries.rows import share_rows
 from synod.common.protocol.steps import QueryKind
@@ -21,6 +24,7 @@ from synod.common.study.features import features_of, sizes_of
 from synod.common.study.study import Study
 from synod.curator.methods import base
 from synod.curator.methods.base import Parties, Publication
+from synod.curator.methods.dp_ccbn import list_candidates
 from synod.curator.release.files import decode_table
 from synod.deploy.simulate import InProcessParties, publish_in_process
 from tests.support.keys import seeded
@@ -314,3 +318,31 @@ def test_dp_ccbn_refuses_an_absurd_size_before_anything_is_asked() -> None:
     with pytest.raises(SynodError, match="DP-CCBN would ask for more than 200,000 numbers") as caught:
         check_feasible(study)
     assert caught.value.code is Code.REFUSED
+
+
+def ccbn_of(sizes: Sequence[int], max_numbers: int, cells: int) -> Study:
+    method = {**METHODS["dp-ccbn"], "encoding": "vanilla", "max_numbers": max_numbers, "parameter_cells": cells}
+    schema = [categorical(f"x{i}", size) for i, size in enumerate(sizes)]
+    return make_study(schema=schema, method=method, rows=(400, 50, 60), epsilon="10")
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 2, 2), (2, 3, 4, 5), (5, 4, 3, 2), (20, 2, 2, 2), (2, 2, 2, 20)])
+@pytest.mark.parametrize("cells", [8, 12, 60])
+def test_dp_ccbn_asks_for_something_in_any_order_and_never_for_too_much(sizes: tuple[int, ...], cells: int) -> None:
+    """At the very edge of what `check` lets pass, whichever features are placed before."""
+    most = largest_sum(ccbn_of(sizes, 10_000, cells), cells, 10_000)
+    study = ccbn_of(sizes, most, cells)
+    check_feasible(study)
+    with pytest.raises(SynodError, match="DP-CCBN would ask for more than"):
+        check_feasible(ccbn_of(sizes, most - 1, cells))
+    step = plan_study(study).step("candidates-1")
+    for placed in (list(order) for length in (1, 2, 3) for order in combinations(range(4), length)):
+        pairs = list_candidates(study, placed)
+        assert pairs
+        assert len(set(pairs)) == len(pairs)
+        assert all(pair.feature not in placed and set(pair.parents) <= set(placed) for pair in pairs)
+        query = SumMarginals(tuple(sorted({tuple(sorted(pair.family)) for pair in pairs})))
+        check_within(query, step, study)
+        if placed == list(range(len(placed))):
+            whole = candidate_families(sizes, placed, cells)
+            assert [(pair.feature, pair.parents) for pair in pairs] == whole, "nothing is left out of what was checked"
