@@ -310,13 +310,13 @@ def change_model(study: Study, change: Change) -> pb.Query:
 HALF = b"\x11" + struct.pack("<d", 0.5)  # a double where `noise` is
 MODELS: dict[str, Change] = {
     "another row count": lambda q: q.MergeFrom(pb.Synthesize(rows=[0])),
-    "other shares": lambda q: (q.ClearField("rows"), q.rows.extend([150, 0, 0])),
+    "other shares": lambda q: q.rows.__setitem__(slice(None), [150, 0, 0]),
     "no model": lambda q: q.ClearField("model"),
     "no loadings": lambda q: q.model.ClearField("loadings"),
     "too few columns": lambda q: q.model.shift.pop(),
     "too many columns": lambda q: q.model.spread.append(7),
     "negative noise": lambda q: setattr(q.model, "noise", -1),
-    "a fraction": lambda q: (q.model.ClearField("noise"), q.model.MergeFromString(HALF)),
+    "a fraction": lambda q: q.model.MergeFromString(HALF),
     "ragged": lambda q: q.model.loadings[0].values.append(1),
     "the largest integer": lambda q: q.model.shift.__setitem__(0, 2**63 - 1),
     "beyond the canonical form": lambda q: q.model.shift.__setitem__(0, 2**60),
