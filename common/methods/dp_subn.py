@@ -52,7 +52,7 @@ class DpSubn(NetworkMethod):
     def _check_split(self) -> "DpSubn":
         check_parts(self.parts, 4)
         check_theta(self.theta)
-        check_theta(self.theta_frontier)
+        check_theta(self.theta_frontier, "theta_frontier")
         return self
 
     @property

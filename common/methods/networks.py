@@ -30,8 +30,8 @@ Parts = Annotated[tuple[ExactDecimal, ...], BeforeValidator(list_to_tuple)]
 class NetworkMethod(Method):
     """The keys that every network method has."""
 
-    score: Score | Auto = "auto"
-    encoding: FeatureEncoding | Auto = "auto"
+    score: Literal[Auto, Score] = "auto"
+    encoding: Literal[Auto, FeatureEncoding] = "auto"
     max_candidates: Annotated[int, Field(ge=100, le=10_000_000)] = 500_000
 
     @model_validator(mode="after")
@@ -105,7 +105,7 @@ def check_parts(parts: tuple[Decimal, ...], count: int) -> None:
         raise ValueError(f"split must be {count} positive shares that add up to at most 1")
 
 
-def check_theta(theta: Decimal) -> None:
+def check_theta(theta: Decimal, key: str = "theta") -> None:
     """Refuses a theta that is not positive."""
     if theta <= 0:
-        raise ValueError("theta must be above 0")
+        raise ValueError(f"{key} must be above 0")
