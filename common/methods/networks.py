@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from synod.common.models.candidates import Score, shortlist_length
 from synod.common.protocol.steps import Limit
+from synod.common.runtime.errors import invalid
 from synod.common.study.encoding import codings_of
 from synod.common.study.features import FeatureSpace, sizes_of
 from synod.common.study.schema import ExactDecimal
@@ -66,6 +67,16 @@ def resolved(value: T | Auto) -> T:
     """A key's value in a resolved study."""
     assert value != "auto", "only a resolved study is planned"
     return value
+
+
+def check_cells(cells: int, study: Study) -> int:
+    """The most cells of a table, as a study writes them; refused where a table has nobody to be a parent."""
+    if cells and len(sizes_of(study)) < 2:
+        raise invalid(
+            f"{study.name} has a single feature, which has no parents, so its tables cannot be sized.",
+            "Leave the number of cells out, or write 0.",
+        )
+    return cells
 
 
 def sum_shares(study: Study) -> Fraction:
