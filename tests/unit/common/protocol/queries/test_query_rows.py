@@ -1,7 +1,9 @@
-"""Queries: rows shared out by proportion, terms of the sums, and a Q that depends on every ingredient."""
+"""Synthetic rows: shared out by proportion, from a model that fits, and answers of codes inside their domains."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -11,31 +13,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synod.common.models.gaussian import GaussianModel
-from synod.common.privacy.bounds import noise_bound
-from synod.common.privacy.cost import Cost
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import sum_terms
-from synod.common.protocol.queries.base import Query
 from synod.common.protocol.queries.marginals import LocalMarginals
-from synod.common.protocol.queries.moments import SumMoments, moment_design
-from synod.common.protocol.queries.parsing import parse_query, query_digest
-from synod.common.protocol.queries.rows import Synthesize, share_rows
-from synod.common.protocol.steps import QueryKind
-from synod.common.runtime.errors import Code, SynodError
+from synod.common.protocol.queries.moments import moment_design
+from synod.common.protocol.queries.parsing import AnyQuery, parse_query, query_digest, read_query
+from synod.common.protocol.queries.rows import Synthesize, share_rows, stack_rows
+from synod.common.protocol.steps import Limit
+from synod.common.runtime.errors import Code
+from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.study import Study
-from tests.support.keys import pinned
-from tests.support.studies import SCHEMA, categorical, integer, make_roster, make_study
+from synod.v1 import query_pb2 as pb
+from tests.support.queries import UNKNOWN_FIELD, refusal
+from tests.support.studies import categorical, make_study
 
-ROWS = (1, 2, 4)
-
-
-def small_study(**changes: Any) -> Study:
-    return make_study(**{"rows": ROWS, "epsilon": "0.8", **changes})
+STUDY = make_study(rows=(1, 2, 4), epsilon="0.8")
+WIDTH = moment_design(STUDY).width - 1
 
 
-def some_model(study: Study) -> GaussianModel:
+def some_model(study: Study = STUDY) -> GaussianModel:
     width = moment_design(study).width - 1
     return GaussianModel(np.eye(width)[:, :2], 0.5, np.linspace(-1, 1, width), np.full(width, 0.25))
+
+
+MODEL = some_model()
+QUERY = Synthesize(MODEL, (1, 2, 4))
+
+
+# Shares
 
 
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=12), st.integers(1, 10**9))
@@ -50,7 +54,7 @@ def test_rows_are_shared_out_in_proportion(counts: list[int], rows: int) -> None
 
 
 def test_the_default_is_each_partys_own_count() -> None:
-    assert share_rows(small_study()) == (1, 2, 4)
+    assert share_rows(STUDY) == (1, 2, 4)
 
 
 def test_ties_go_to_the_first() -> None:
@@ -58,144 +62,221 @@ def test_ties_go_to_the_first() -> None:
     assert share_rows(make_study(rows=(1, 1, 8), output_rows=1)) == (0, 0, 1)
 
 
-def test_terms_follow_from_the_study_alone() -> None:
-    study = small_study(collusion=2, epsilon="0.3")
-    step = plan_study(study).step("moments")
-    terms, design = sum_terms(SumMoments(), step, study), moment_design(study)
-    assert terms.sensitivity == design.sensitivity
-    assert terms.scale == Fraction(design.sensitivity) / Fraction(3, 10)
-    assert terms.shape == Fraction(1, 3 - 2)
-    assert (terms.length, (terms.low, terms.high)) == (design.length, design.bounds(7))
-    assert terms.noise_bound == noise_bound(terms.scale, 3, 2, design.length)
-    layout = terms.layout(2048)
-    assert (layout.low, layout.high) == (terms.low - terms.noise_bound, terms.high + terms.noise_bound)
-    assert layout.slots * layout.width < 2048
+# The question
 
 
-def test_only_sums_have_terms() -> None:
-    study = small_study()
-    with pytest.raises(AssertionError):
-        sum_terms(SumMoments(), plan_study(study).step("rows"), study)
-
-
-@pytest.mark.parametrize("epsilon", ["1e-9", "1e-30"])
-def test_too_little_epsilon_for_the_noise_is_refused_before_anything_is_asked(epsilon: str) -> None:
-    study = small_study(epsilon=epsilon)
-    with pytest.raises(SynodError, match="moments has too little epsilon") as caught:
-        sum_terms(SumMoments(), plan_study(study).step("moments"), study)
-    assert caught.value.code is Code.INVALID
-
-
-def digest(label: str = "moments", query: Query | None = None, **changes: Any) -> bytes:
-    study = small_study(**changes)
-    step = plan_study(study).step(label)
-    asked = query or (SumMoments() if label == "moments" else Synthesize(some_model(study), share_rows(study)))
-    return query_digest(asked, step, study)
-
-
-def changed_roster(index: int, **changes: Any) -> list[dict[str, Any]]:
-    entries = make_roster(rows=ROWS)
-    entries[index] |= changes
-    return entries
-
-
-BINDING_CHANGES: list[dict[str, Any]] = [
-    {"epsilon": "0.80001"},
-    {"collusion": 0},
-    {"collusion": 2},
-    {"roster": changed_roster(0, name="east")},
-    {"roster": changed_roster(1, key=pinned(99))},
-    {"roster": changed_roster(2, rows=5)},
-    {"roster": list(reversed(changed_roster(0)))},
-    {"roster": changed_roster(0)[:2]},
-]
-SUM_CHANGES: list[dict[str, Any]] = [
-    {"key_bits": 3072},
-    {"method": {"name": "hpdp-dp", "levels": 512}},
-    {"schema": [*SCHEMA, categorical("more", 2)]},
-    {"schema": [*SCHEMA, categorical("more", 3)]},
-    {"schema": [*SCHEMA, integer("more", 0, 1)]},
-]
-
-
-@pytest.mark.parametrize("changes", [*BINDING_CHANGES, *SUM_CHANGES])
-def test_the_digest_of_a_sum_changes_with_every_ingredient(changes: dict[str, Any]) -> None:
-    assert digest() == digest()
-    assert digest(**changes) != digest()
-
-
-@pytest.mark.parametrize("changes", [change for change in BINDING_CHANGES if "epsilon" not in change])
-def test_the_digest_of_a_draw_changes_with_every_ingredient(changes: dict[str, Any]) -> None:
-    assert digest("rows", **changes) != digest("rows")
-
-
-def test_the_digest_of_a_draw_changes_with_model_and_rows() -> None:
-    study = small_study()
-    model, rows = some_model(study), share_rows(study)
-    nudge = np.zeros(len(model.shift))
-    nudge[3] = 1e-9
-    others: list[Query] = [
-        Synthesize(model, (1, 2, 5)),
-        Synthesize(replace(model, noise=0.5 + 1e-9), rows),
-        Synthesize(replace(model, shift=model.shift + nudge), rows),
-        Synthesize(replace(model, spread=model.spread + nudge), rows),
-        Synthesize(replace(model, loadings=model.loadings + nudge[:, None]), rows),
-        LocalMarginals(((0,),)),
-    ]
-    digests = [digest("rows", query) for query in others]
-    assert len({digest("rows"), *digests}) == 1 + len(others)
-
-
-def test_the_digest_changes_with_the_steps_cost() -> None:
-    study = small_study()
-    step = plan_study(study).step("moments")
-    cheaper = replace(step, cost=Cost(step.cost.epsilon / 2))
-    assert query_digest(SumMoments(), cheaper, study) != query_digest(SumMoments(), step, study)
-    draw, free = Synthesize(some_model(study), share_rows(study)), plan_study(study).step("rows")
-    assert query_digest(draw, replace(free, cost=step.cost), study) != query_digest(draw, free, study)
-
-
-def test_queries_read_back() -> None:
-    study = small_study()
-    assert parse_query(SumMoments().to_json(), study) == SumMoments()
-    draw = Synthesize(some_model(study), share_rows(study))
-    again = parse_query(draw.to_json(), study)
-    assert isinstance(again, Synthesize)
-    assert again.kind is QueryKind.SYNTHESIZE
-    assert again.to_json() == draw.to_json()
-
-
-def test_rows_come_from_the_study_and_not_from_the_question() -> None:
-    study = small_study()
-    greedy = Synthesize(some_model(study), (10**9, 10**9, 10**9)).to_json()
-    again = parse_query(greedy, study)
-    assert isinstance(again, Synthesize)
-    assert again.rows == (1, 2, 4)
+def test_the_question_comes_back_from_both_forms() -> None:
+    for again in (
+        read_query(QUERY.to_json(), STUDY),
+        parse_query(pb.Query.FromString(QUERY.to_proto().SerializeToString()), STUDY),
+    ):
+        assert isinstance(again, Synthesize)
+        assert again.to_json() == QUERY.to_json()
+        assert again.rows == (1, 2, 4)
 
 
 @pytest.mark.parametrize(
-    "data",
-    [
-        None,
-        [],
-        "sum-moments",
-        5,
-        {},
-        {"kind": None},
-        {"kind": "local-marginals"},
-        {"kind": ["sum-moments"]},
-        {"kind": 1},
-    ],
+    "rows", [(10**9,) * 3, (1, 2, 5), (2, 1, 4), (1, 2), (1, 2, 4, 0), (), (0, 0, 7), (2**53, 2, 4)]
 )
-def test_what_is_no_query_is_refused(data: object) -> None:
-    with pytest.raises(SynodError, match="not one that this version answers") as caught:
-        parse_query(data, small_study())
-    assert caught.value.code is Code.INVALID
+def test_rows_come_from_the_study_and_not_from_the_question(rows: tuple[int, ...]) -> None:
+    greedy = Synthesize(MODEL, rows)
+    for form in (partial(read_query, greedy.to_json(), STUDY), partial(parse_query, greedy.to_proto(), STUDY)):
+        assert refusal(form) == "the query's rows are not the parties' shares."
 
 
-def test_a_draw_without_a_sound_model_is_refused() -> None:
-    study = small_study()
-    models: list[Any] = [None, {}, [], {"loadings": 5}]
-    for model in models:
-        with pytest.raises(SynodError, match="model is malformed"):
-            parse_query({"kind": "synthesize", "model": model, "rows": [1, 2, 4]}, study)
+@pytest.mark.parametrize("rows", [None, 7, "124", ["1", "2", "4"], [1.0, 2.0, 4.0], [True, 2, 4], {"0": 1}])
+def test_rows_that_are_no_list_of_integers_are_refused(rows: Any) -> None:
+    assert refusal(lambda: read_query({**QUERY.to_json(), "rows": rows}, STUDY))
+
+
+@pytest.mark.parametrize("model", [None, {}, [], {"loadings": 5}, 7, "model"])
+def test_a_question_without_a_sound_model_is_refused(model: Any) -> None:
+    data = {"kind": "synthesize", "model": model, "rows": [1, 2, 4]}
+    assert refusal(lambda: read_query(data, STUDY)) == "the model is malformed."
+
+
+def _without_model(message: pb.Synthesize) -> None:
+    message.ClearField("model")
+
+
+def _ragged(message: pb.Synthesize) -> None:
+    message.model.loadings[1].values.append(1)
+
+
+def _row_less(message: pb.Synthesize) -> None:
+    del message.model.loadings[-1]
+
+
+def _row_more(message: pb.Synthesize) -> None:
+    message.model.loadings.append(message.model.loadings[0])
+
+
+def _no_components(message: pb.Synthesize) -> None:
+    for row in message.model.loadings:
+        row.ClearField("values")
+
+
+def _too_many_components(message: pb.Synthesize) -> None:
+    for row in message.model.loadings:
+        row.values.extend([1] * WIDTH)
+
+
+def _negative_noise(message: pb.Synthesize) -> None:
+    message.model.noise = -1
+
+
+def _shift_less(message: pb.Synthesize) -> None:
+    del message.model.shift[-1]
+
+
+def _spread_more(message: pb.Synthesize) -> None:
+    message.model.spread.append(0)
+
+
+def _beyond(message: pb.Synthesize) -> None:
+    message.model.shift[0] = 2**53
+
+
+def _far_beyond(message: pb.Synthesize) -> None:
+    message.model.noise = 2**63 - 1
+
+
+def _below(message: pb.Synthesize) -> None:
+    message.model.loadings[0].values[0] = -(2**63)
+
+
+ALTERATIONS = [
+    _without_model, _ragged, _row_less, _row_more, _no_components, _too_many_components, _negative_noise, _shift_less,
+    _spread_more, _beyond, _far_beyond, _below,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("alter", ALTERATIONS, ids=lambda alter: alter.__name__.strip("_"))
+def test_a_message_without_a_sound_model_is_refused(alter: Callable[[pb.Synthesize], None]) -> None:
+    message = QUERY.to_proto()
+    alter(message.synthesize)
+    assert refusal(lambda: parse_query(message, STUDY)).startswith("the model ")
+
+
+def test_a_question_has_no_size_and_no_law_because_it_costs_nothing() -> None:
+    assert QUERY.size(STUDY) == Limit(numbers=0, tables=0)
+    assert QUERY.law(plan_study(STUDY).step("rows"), STUDY) is None
+
+
+def test_the_digest_changes_with_model_and_rows() -> None:
+    nudge = np.zeros(WIDTH)
+    nudge[3] = 1e-9
+    others: list[AnyQuery] = [
+        QUERY,
+        Synthesize(MODEL, (1, 2, 5)),
+        Synthesize(MODEL, (2, 1, 4)),
+        Synthesize(replace(MODEL, noise=0.5 + 1e-9), QUERY.rows),
+        Synthesize(replace(MODEL, shift=MODEL.shift + nudge), QUERY.rows),
+        Synthesize(replace(MODEL, spread=MODEL.spread + nudge), QUERY.rows),
+        Synthesize(replace(MODEL, loadings=MODEL.loadings + nudge[:, None]), QUERY.rows),
+        Synthesize(replace(MODEL, loadings=MODEL.loadings[:, :1]), QUERY.rows),
+        LocalMarginals(((0,),)),
+    ]
+    step = plan_study(STUDY).step("rows")
+    assert len({query_digest(query, step, STUDY) for query in others}) == len(others)
+
+
+# Answers
+
+WIDE = make_study(schema=[categorical("a", 300), categorical("b", 3), categorical("c", 1)], rows=(1, 3, 200))
+ANSWERED = Synthesize(some_model(WIDE), share_rows(WIDE))
+COLUMNS: list[Codes] = [
+    np.array([299, 0, 7], dtype=np.uint16),
+    np.array([2, 1, 0], dtype=np.uint8),
+    np.zeros(3, dtype=np.uint8),
+]
+SOUND = ANSWERED.write_answer(COLUMNS)
+
+
+def test_rows_of_a_party_come_back() -> None:
+    back = ANSWERED.read_answer(SOUND, WIDE, "harbour")
+    for before, after in zip(COLUMNS, back, strict=True):
+        assert after.dtype == before.dtype
+        assert np.array_equal(after, before)
+    assert pb.SyntheticRows.FromString(SOUND).columns[0] == bytes([299 % 256, 1, 0, 0, 7, 0])  # little-endian
+    assert len(SOUND) in ANSWERED.answer_bytes(WIDE, "harbour")
+
+
+def test_rows_of_the_roster_come_back_one_below_the_other() -> None:
+    rng = np.random.default_rng(5)
+    parts: list[list[Codes]] = [
+        [rng.integers(0, coding.size, rows).astype(coding.dtype) for coding in codings_of(WIDE)]
+        for rows in ANSWERED.rows
+    ]
+    for name, part in zip(WIDE.party_names, parts, strict=True):
+        payload = ANSWERED.write_answer(part)
+        assert len(payload) in ANSWERED.answer_bytes(WIDE, name)
+        assert all(map(np.array_equal, ANSWERED.read_answer(payload, WIDE, name), part))
+    stacked = stack_rows(parts)
+    back = ANSWERED.read_answer(ANSWERED.write_answer(stacked), WIDE)
+    assert all(map(np.array_equal, back, stacked))
+    assert len(back[0]) == 204
+
+
+def test_lengths_are_known_before_bytes_are_taken() -> None:
+    lengths = ANSWERED.answer_bytes(WIDE, "harbour")
+    assert 3 * (2 + 1 + 1) in lengths
+    assert 3 * (2 + 1 + 1) - 1 not in lengths
+    assert 100 not in lengths
+    assert len(SOUND) not in ANSWERED.answer_bytes(WIDE, "valley")
+
+
+def test_a_party_without_rows_answers_with_empty_columns() -> None:
+    study = make_study(rows=(1, 1, 8), output_rows=1)
+    query = Synthesize(some_model(study), share_rows(study))
+    assert query.rows[0] == 0
+    payload = query.write_answer([np.zeros(0, dtype=np.uint8)] * len(study.attributes))
+    assert len(payload) in query.answer_bytes(study, "north")
+    assert [len(column) for column in query.read_answer(payload, study, "north")] == [0] * len(study.attributes)
+
+
+@pytest.mark.parametrize("name", ["north", "valley"])
+def test_the_share_of_another_party_is_refused(name: str) -> None:
+    sentence = refusal(lambda: ANSWERED.read_answer(SOUND, WIDE, name), Code.CHECK_FAILED)
+    assert sentence == "an answer's column a has the wrong length."
+
+
+@pytest.mark.parametrize(("column", "code", "name"), [(0, 300, "a"), (0, 2**16 - 1, "a"), (1, 3, "b"), (2, 1, "c")])
+def test_a_code_outside_of_its_domain_is_refused(column: int, code: int, name: str) -> None:
+    columns = [one.copy() for one in COLUMNS]
+    columns[column][1] = code
+    payload = ANSWERED.write_answer(columns)
+    sentence = refusal(lambda: ANSWERED.read_answer(payload, WIDE, "harbour"), Code.CHECK_FAILED)
+    assert sentence == f"a row has a code outside of {name}'s domain."
+
+
+def columns_of(*columns: bytes) -> bytes:
+    return pb.SyntheticRows(columns=columns).SerializeToString()
+
+
+A, B, C = bytes(6), bytes(3), bytes(3)
+NOT_ROWS = {
+    "nothing": b"",
+    "junk": b"\xff\xfe",
+    "too few columns": columns_of(A, B),
+    "too many columns": columns_of(A, B, C, C),
+    "a row less": columns_of(A[:-2], B[:-1], C[:-1]),
+    "a row more": columns_of(A + b"\0\0", B + b"\0", C + b"\0"),
+    "half a code": columns_of(A[:-1], B, C),
+    "codes that are too narrow": columns_of(A[:3], B, C),
+    "codes that are too wide": columns_of(A, B + B, C),
+    "an empty column": columns_of(A, b"", C),
+    "half of it": SOUND[:-1],
+    "more than it": SOUND + b"\0",
+    "an unknown field": SOUND + UNKNOWN_FIELD,
+    "a length in more bytes than it needs": b"\x0a\x86\x00" + A + columns_of(B, C),
+}
+
+
+@pytest.mark.parametrize("payload", NOT_ROWS.values(), ids=NOT_ROWS.keys())
+def test_bytes_that_are_not_the_partys_rows_are_refused(payload: bytes) -> None:
+    assert refusal(lambda: ANSWERED.read_answer(payload, WIDE, "harbour"), Code.CHECK_FAILED)
+
+
+def test_the_rows_above_are_made_as_the_answer_is() -> None:
+    assert ANSWERED.read_answer(columns_of(A, B, C), WIDE, "harbour")
