@@ -13,6 +13,7 @@ from synod.common.methods.networks import (
     Cells,
     NetworkMethod,
     Parts,
+    check_cells,
     check_parts,
     check_theta,
     resolved,
@@ -52,7 +53,7 @@ class DpCcbn(NetworkMethod):
         settled = self.model_copy(update=self.common_keys(study))
         known = study.model_copy(update={"method": settled})
         cells = settled.useful_table(known) if self.parameter_cells == "auto" else self.parameter_cells
-        return settled.model_copy(update={"parameter_cells": cells})
+        return settled.model_copy(update={"parameter_cells": check_cells(cells, known)})
 
     def useful_table(self, study: Study) -> int:
         """The most cells of a theta-useful table; 0 if no table with a parent is."""

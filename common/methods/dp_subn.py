@@ -11,6 +11,7 @@ from synod.common.methods.networks import (
     Cells,
     NetworkMethod,
     Parts,
+    check_cells,
     check_parts,
     check_theta,
     resolved,
@@ -52,7 +53,7 @@ class DpSubn(NetworkMethod):
     def _check_split(self) -> "DpSubn":
         check_parts(self.parts, 4)
         check_theta(self.theta)
-        check_theta(self.theta_frontier)
+        check_theta(self.theta_frontier, "theta_frontier")
         return self
 
     @property
@@ -68,7 +69,7 @@ class DpSubn(NetworkMethod):
         known = study.model_copy(update={"method": settled})
         network = settled.useful_table(known) if self.parameter_cells == "auto" else self.parameter_cells
         frontier = settled.useful_frontier(known) if self.frontier_cells == "auto" else self.frontier_cells
-        cells = {"parameter_cells": network, "frontier_cells": max(frontier, network)}
+        cells = {"parameter_cells": check_cells(network, known), "frontier_cells": max(frontier, network)}
         return settled.model_copy(update=cells)
 
     def useful_table(self, study: Study) -> int:

@@ -6,7 +6,16 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, model_validator
 
-from synod.common.methods.networks import Auto, Cells, NetworkMethod, check_theta, list_to_tuple, resolved, tables_limit
+from synod.common.methods.networks import (
+    Auto,
+    Cells,
+    NetworkMethod,
+    check_cells,
+    check_theta,
+    list_to_tuple,
+    resolved,
+    tables_limit,
+)
 from synod.common.models.usefulness import largest_table
 from synod.common.protocol.steps import QueryKind, Step
 from synod.common.runtime.errors import invalid
@@ -43,7 +52,7 @@ class Independent(NetworkMethod):
         cells = useful if self.table_cells == "auto" else self.table_cells
         if len(cells) != len(study.roster):
             raise invalid("`table_cells` must have one number for each party on the roster.")
-        return settled.model_copy(update={"table_cells": cells})
+        return settled.model_copy(update={"table_cells": tuple(check_cells(most, known) for most in cells)})
 
     def useful_table(self, study: Study, rows: int) -> int:
         """The most cells of a theta-useful table over so many rows; 0 if no table with a parent is."""

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from synod.common.models.candidates import Score, shortlist_length
 from synod.common.protocol.steps import Limit
+from synod.common.runtime.errors import invalid
 from synod.common.study.encoding import codings_of
 from synod.common.study.features import FeatureSpace, sizes_of
 from synod.common.study.schema import ExactDecimal
@@ -30,8 +31,8 @@ Parts = Annotated[tuple[ExactDecimal, ...], BeforeValidator(list_to_tuple)]
 class NetworkMethod(Method):
     """The keys that every network method has."""
 
-    score: Score | Auto = "auto"
-    encoding: FeatureEncoding | Auto = "auto"
+    score: Literal[Auto, Score] = "auto"
+    encoding: Literal[Auto, FeatureEncoding] = "auto"
     max_candidates: Annotated[int, Field(ge=100, le=10_000_000)] = 500_000
 
     @model_validator(mode="after")
@@ -66,6 +67,16 @@ def resolved(value: T | Auto) -> T:
     """A key's value in a resolved study."""
     assert value != "auto", "only a resolved study is planned"
     return value
+
+
+def check_cells(cells: int, study: Study) -> int:
+    """The most cells of a table, as a study writes them; refused where a table has nobody to be a parent."""
+    if cells and len(sizes_of(study)) < 2:
+        raise invalid(
+            f"{study.name} has a single feature, which has no parents, so its tables cannot be sized.",
+            "Leave the number of cells out, or write 0.",
+        )
+    return cells
 
 
 def sum_shares(study: Study) -> Fraction:
@@ -105,7 +116,7 @@ def check_parts(parts: tuple[Decimal, ...], count: int) -> None:
         raise ValueError(f"split must be {count} positive shares that add up to at most 1")
 
 
-def check_theta(theta: Decimal) -> None:
+def check_theta(theta: Decimal, key: str = "theta") -> None:
     """Refuses a theta that is not positive."""
     if theta <= 0:
-        raise ValueError("theta must be above 0")
+        raise ValueError(f"{key} must be above 0")

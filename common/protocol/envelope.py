@@ -40,7 +40,7 @@ def open_document(context: str, document: Any) -> SignedDocument:
     """The content of a signed document, if its signature is valid; `context` says what kind it must be."""
     try:
         assert isinstance(document, dict)
-        signer, signature = bytes.fromhex(document[SIGNER]), bytes.fromhex(document[SIGNATURE])
+        signer, signature = (_read_hex(document[key]) for key in (SIGNER, SIGNATURE))
         whole = {key: value for key, value in document.items() if key != SIGNATURE}
         canonical_bytes(whole)
     except (AssertionError, KeyError, RecursionError, TypeError, ValueError):
@@ -48,6 +48,14 @@ def open_document(context: str, document: Any) -> SignedDocument:
     if not verify(signer, context, whole, signature):
         raise check_failed(f"the signature on the {context} is not valid.", "It was altered, or signed by another key.")
     return SignedDocument({key: value for key, value in whole.items() if key != SIGNER}, signer)
+
+
+def _read_hex(text: str) -> bytes:
+    """Bytes from their one written form, so that a document cannot be altered and still be valid."""
+    data = bytes.fromhex(text)
+    if data.hex() != text:
+        raise ValueError("not bytes in their one written form")
+    return data
 
 
 def read_document(context: str, document: bytes) -> SignedDocument:

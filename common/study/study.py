@@ -103,7 +103,7 @@ def _read_method(value: Any) -> Any:
         raise ValueError("is a mapping with a name, such as {name: dp-subn}")
     methods = known_methods()
     name = value.get("name")
-    if name not in methods:
+    if not isinstance(name, str) or name not in methods:
         raise ValueError(f"name must be one of {', '.join(sorted(methods))}")
     return methods[name].model_validate(value)
 
@@ -207,14 +207,24 @@ def load_study(path: Path) -> Study:
 def describe_validation_error(error: ValidationError, origin: str, data: Any = None) -> SynodError:
     """One readable sentence for the first broken rule, and how many more there are."""
     broken = error.errors(include_url=False, include_context=False)
-    first, *rest = sorted(broken, key=lambda one: one["type"] != "extra_forbidden")  # a misspelled key explains others
-    place = first["loc"]
+    broken.sort(key=lambda one: one["type"] != "extra_forbidden")  # a misspelled key explains others
+    places = [_place(one["loc"]) for one in broken]
+    place = max((other for other in places if other[: len(places[0])] == places[0]), key=len)
     where = ".".join(str(part) for part in place) + _attribute_name(place, data) or "the whole"
-    rule = first["msg"].removeprefix("Value error, ")
-    more = f" ({len(rest)} more after it.)" if rest else ""
-    if first["type"] == "extra_forbidden":
+    first, *others = [one["msg"] for one, other in zip(broken, places, strict=True) if other == place]
+    rule = ", or ".join([first.removeprefix("Value error, "), *(x.removeprefix("Input should be ") for x in others)])
+    rule = rule.replace("a valid tuple", "a valid list")  # which is what YAML and JSON call it
+    rest = sum(other != place[: len(other)] for other in places)
+    more = f" ({rest} more after it.)" if rest else ""
+    if broken[0]["type"] == "extra_forbidden":
         return invalid(f"{origin}: the key {where} is not known.{more}", "Check its spelling, or remove it.")
     return invalid(f"{origin}: {where}: {rule}.{more}", "Correct it and try again.")
+
+
+def _place(place: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    """Where a value is in the document: without the types that a key of the method may have, which pydantic names."""
+    is_of_method = place[:1] == ("method",)
+    return (*place[:2], *(part for part in place[2:] if isinstance(part, int))) if is_of_method else place
 
 
 def _attribute_name(place: tuple[int | str, ...], data: Any) -> str:

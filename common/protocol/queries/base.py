@@ -193,6 +193,7 @@ def parse_exactly(kind: type[MessageT], payload: bytes) -> MessageT:
         message.ParseFromString(payload)
     except DecodeError:
         raise check_failed(f"an answer is not a {kind.__name__}.") from None
+    message.DiscardUnknownFields()
     if message.SerializeToString(deterministic=True) != payload:
         raise check_failed(f"an answer is not a {kind.__name__} in its one written form.")
     return message

@@ -15,10 +15,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from synod.common.models import moments as moments_module
 from synod.common.models.moments import MomentDesign, design_moments, row_vectors, unfold
 from synod.common.study.encoding import Codes, Coding
 from synod.common.study.study import Study
+from synod.party.count import moments as moments_module
 from synod.party.count.moments import sum_moments
 from tests.support.studies import binary, categorical, integer, make_study, real
 

@@ -7,7 +7,6 @@ import json
 import shutil
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +14,14 @@ import numpy as np
 import pytest
 
 from synod.common.crypto.identity import Identity
+from synod.common.crypto.paillier import PublicKey
 from synod.common.models.gaussian import GaussianModel
 from synod.common.protocol.manifest import MANIFEST_FILE, PartyAccount, noise_law, seal_manifest, verify_release
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import sum_terms
-from synod.common.protocol.queries.base import Query
 from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals
 from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.protocol.queries.parents import ChooseParents
-from synod.common.protocol.queries.parsing import query_digest
+from synod.common.protocol.queries.parsing import AnyQuery, query_digest
 from synod.common.protocol.queries.rows import Synthesize, share_rows
 from synod.common.protocol.steps import QueryKind
 from synod.common.protocol.submission import AnsweredStep, account_statement
@@ -35,6 +33,7 @@ from tests.support.keys import identity_of
 from tests.support.studies import NAMES, categorical, integer, make_study, real
 
 CURATOR = identity_of("curator")
+KEY = PublicKey(2**2047 + 5, 3**900)
 IDENTITIES = {name: identity_of(name) for name in NAMES}
 SCHEMA = [
     categorical("sex", ("F", "M")),
@@ -47,12 +46,12 @@ FILES = {"synthetic.csv": b"sex,age\nF,17\n", "synthetic.parquet": b"PAR1", "mod
 Path_ = tuple[str | int, ...]
 
 
-def queries_of(study: Study) -> dict[str, Query]:
+def queries_of(study: Study) -> dict[str, AnyQuery]:
     """A query for every step of the plan, of its kind."""
     return {step.label: some_query(step.kind, study) for step in plan_study(study).steps}
 
 
-def some_query(kind: QueryKind, study: Study) -> Query:
+def some_query(kind: QueryKind, study: Study) -> AnyQuery:
     match kind:
         case QueryKind.SUM_MOMENTS:
             return SumMoments()
@@ -89,7 +88,7 @@ def write_release(folder: Path, study: Study = STUDY) -> dict[str, Any]:
     folder.mkdir()
     for name, data in FILES.items():
         (folder / name).write_bytes(data)
-    transcript = Transcript(study.digest(), 2**2047 + 5, 3**900, tuple(enrol(i, study) for i in range(len(NAMES))))
+    transcript = Transcript(study.digest(), KEY, tuple(enrol(i, study) for i in range(len(NAMES))))
     accounts = [account(name, study, transcript) for name in NAMES]
     content: dict[str, Any] = describe_release(study, transcript, accounts, queries_of(study), 11, folder)
     (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
@@ -241,18 +240,30 @@ def test_files_that_do_not_belong_are_found(release: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"{", b"[]", b"null", b"{}", b'{"format": "synod/manifest/v2"}', b'{"format": 5}', b"\xff", b"[" * 10**5],
+    [b"", b"{", b"[]", b"null", b"{}", b"\xff", b"[" * 10**5, b'"format"', b"5"],
 )
 def test_what_is_no_manifest_is_refused(release: Path, content: bytes) -> None:
     (release / MANIFEST_FILE).write_bytes(content)
-    assert failure(release) == "manifest.json is not a manifest of this version."
+    assert failure(release) == "manifest.json is not a manifest."
+
+
+@pytest.mark.parametrize("stated", ["synod/release/v2", "synod/manifest/v2", "", 5, None, ["synod/release/v1"], {}])
+def test_another_format_says_so(release: Path, stated: Any) -> None:
+    for manifest in ({}, read_manifest(release)):
+        (release / MANIFEST_FILE).write_text(json.dumps({**manifest, "format": stated}))
+        assert failure(release) == "this release has a format that this version does not know."
+
+
+def test_a_format_from_before_0_1_says_so(release: Path) -> None:
+    (release / MANIFEST_FILE).write_text(json.dumps({**read_manifest(release), "format": "synod/manifest/v1"}))
+    assert "a format from before version 0.1" in failure(release)
 
 
 def test_numbers_without_a_canonical_form_are_refused(release: Path) -> None:
     manifest = read_manifest(release)
     for number in (0.5, 2**60):
         (release / MANIFEST_FILE).write_text(json.dumps({**manifest, "seed": number}))
-        assert failure(release) == "manifest.json is not a manifest of this version."
+        assert failure(release) == "the manifest is not a signed document."
 
 
 def test_a_folder_without_a_manifest_is_no_release(tmp_path: Path) -> None:
@@ -260,11 +271,20 @@ def test_a_folder_without_a_manifest_is_no_release(tmp_path: Path) -> None:
     assert "there is no manifest.json in" in failure(tmp_path / "absent")
 
 
-@pytest.mark.parametrize("key", ["curator", "signature"])
+@pytest.mark.parametrize("key", ["signer", "signature"])
 @pytest.mark.parametrize("value", [None, 5, "", "a", "AB" * 32, "zz" * 32, "ab" * 31, ["ab"]])
 def test_malformed_seals_are_refused(release: Path, key: str, value: Any) -> None:
     (release / MANIFEST_FILE).write_text(json.dumps({**read_manifest(release), key: value}))
     assert failure(release)
+
+
+@pytest.mark.parametrize("key", ["signer", "signature"])
+def test_a_seal_has_one_written_form(release: Path, key: str) -> None:
+    manifest = read_manifest(release)
+    text = manifest[key]
+    for other in (text.upper(), f" {text}", f"{text}\n", f"{text[:2]} {text[2:]}"):
+        (release / MANIFEST_FILE).write_text(json.dumps({**manifest, key: other}))
+        assert failure(release) == "the manifest is not a signed document."
 
 
 def test_another_curators_seal_holds_only_for_who_does_not_ask_who_signed(tmp_path: Path) -> None:
@@ -295,7 +315,7 @@ def test_an_account_of_another_transcript_is_refused(tmp_path: Path) -> None:
     """The curator runs the study twice, with two keys, and publishes one run with the other's signatures."""
     folder = tmp_path / "release"
     content = write_release(folder)
-    other = Transcript(STUDY.digest(), 2**2047 + 7, 3**900, tuple(enrol(i, STUDY) for i in range(3)))
+    other = Transcript(STUDY.digest(), PublicKey(KEY.n + 2, KEY.h_s), tuple(enrol(i, STUDY) for i in range(3)))
     content["transcript"], content["transcript_hash"] = other.to_json(), other.digest(STUDY).hex()
     (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
     assert failure(folder) == "the signature of north on what it spent is not valid."
@@ -305,9 +325,7 @@ def test_a_study_of_other_terms_under_the_same_signatures_is_refused(tmp_path: P
     folder = tmp_path / "release"
     content = write_release(folder)
     cheaper = STUDY.model_copy(update={"epsilon": STUDY.epsilon / 2})
-    transcript = replace(
-        Transcript(b"", 2**2047 + 5, 3**900, tuple(enrol(i, STUDY) for i in range(3))), study_hash=cheaper.digest()
-    )
+    transcript = Transcript(cheaper.digest(), KEY, tuple(enrol(i, STUDY) for i in range(3)))
     content |= {
         "study": cheaper.to_json(),
         "study_hash": cheaper.digest().hex(),
@@ -320,7 +338,28 @@ def test_a_study_of_other_terms_under_the_same_signatures_is_refused(tmp_path: P
     assert failure(folder) == "the signature of north on enrol is not valid."
 
 
-@pytest.mark.parametrize("cost", ["1/0", "-4/5", "1e99999999", "0.8", "8/10", "", "x", 1, None, ["4/5"]])
+@pytest.mark.parametrize(
+    "cost",
+    [
+        "epsilon:1/0",
+        "epsilon:-4/5",
+        "epsilon:1e99999999",
+        "epsilon:0.8",
+        "epsilon:8/10",
+        "epsilon:",
+        "epsilon:x",
+        "epsilon: 4/5",
+        "Epsilon:4/5",
+        "rho:4/5",
+        "4/5",
+        "",
+        "x",
+        1,
+        None,
+        ["epsilon:4/5"],
+        {"epsilon": "4/5"},
+    ],
+)
 def test_hostile_costs_are_refused(tmp_path: Path, cost: Any) -> None:
     folder = tmp_path / "release"
     content = write_release(folder)
@@ -361,11 +400,11 @@ def test_a_party_beside_the_roster_is_refused(tmp_path: Path) -> None:
 
 def test_the_noise_law_is_in_exact_numbers_and_says_whom_it_protects_against() -> None:
     (law,) = noise_law(STUDY, queries_of(STUDY))
-    terms = sum_terms(SumMoments(), plan_study(STUDY).step("moments"), STUDY)
+    terms = SumMoments().terms(plan_study(STUDY).step("moments"), STUDY)
     assert isinstance(law, dict)
     assert law["label"] == "moments"
     assert law["r"] == "1/2"
-    assert law["scale"] == str(terms.scale)
+    assert law["scale"] == str(terms.law.scale)
     assert law["sensitivity"] == str(moment_design(STUDY).sensitivity)
     assert law["protects_against"] == "anyone, and the curator together with up to 1 of 3 parties"
     open_study = STUDY.model_copy(update={"collusion": 0})
@@ -381,8 +420,9 @@ def test_laws_of_local_answers_are_in_exact_numbers() -> None:
     update, start = plan.step("update-harbour").cost.epsilon, plan.step("initialize-north").cost.epsilon
     assert laws["update-harbour"] == {
         "label": "update-harbour",
-        "law": "discrete Laplace, the party's own",
+        "law": "discrete Laplace",
         "scale": str(2 * 2 / update),
+        "sensitivity": "4",
         "protects_against": "anyone",
     }
     assert laws["initialize-north"]["epsilon_each"] == str(start / 1)
@@ -392,7 +432,7 @@ def test_laws_of_local_answers_are_in_exact_numbers() -> None:
 
 def test_queries_that_the_parties_did_not_answer_are_refused(tmp_path: Path) -> None:
     """Sound ones of the planned kinds, with a noise law to match: only the parties' signatures tell."""
-    others: dict[str, Query] = {
+    others: dict[str, AnyQuery] = {
         "correlations": SumMarginals(((0, 1), (2, 4))),
         "initialize-north": ChooseParents((0,), ((1, (0,)), (2, (0, 1))), 1, 8, "R"),
         "update-valley": LocalMarginals(((0, 1), (2, 4))),
