@@ -12,6 +12,7 @@ import yaml
 
 from synod.common.protocol.queries.moments import moment_design
 from synod.common.runtime.yamltext import load_yaml
+from synod.common.study.encoding import codings_of
 from synod.common.study.study import load_study
 from synod.party.table.encode import read_table
 from tests.support.commands import complaint, synod, write_study
@@ -36,7 +37,10 @@ def test_check_prints_the_resolved_study_its_hash_and_its_plan(study: Path) -> N
     assert document["hash"] == resolved.digest().hex()
     assert document["study"] == resolved.to_json()
     assert document["study"]["rows"] == 10
-    assert [(step["label"], step["cost"]) for step in document["plan"]] == [("moments", "1"), ("rows", "0")]
+    assert [(step["label"], step["cost"]) for step in document["plan"]] == [
+        ("moments", "epsilon:1"),
+        ("rows", "epsilon:0"),
+    ]
 
 
 def test_check_without_a_roster(tmp_path: Path) -> None:
@@ -187,7 +191,7 @@ def test_a_draft_is_a_study_that_its_table_fits(tmp_path: Path, suffix: str) -> 
         pa.parquet.write_table(pa.table(columns), path)
     (tmp_path / "draft.yaml").write_text(synod("study", "draft", path).out)
     study = load_study(tmp_path / "draft.yaml")
-    read_table(path, study, unit=None, expected_rows=3)
+    read_table(path, codings_of(study), unit=None, expected_rows=3)
 
 
 def test_a_draft_keeps_numbers_exact(tmp_path: Path) -> None:
