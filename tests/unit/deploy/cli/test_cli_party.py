@@ -75,7 +75,7 @@ def test_init_after_a_loss(config: Path) -> None:
     ending = party("init", config, "--spent", "4/5")
     assert ending.code == 0
     assert "fully spent" not in ending.out
-    assert ledger(config)["spent"] == "4/5"
+    assert ledger(config)["spent"] == "epsilon:4/5"
     assert party("approve", config, study, "--yes").code == 0
 
 
@@ -89,7 +89,7 @@ def test_init_with_an_epsilon_that_is_none(tmp_path: Path, text: str) -> None:
 def test_what_was_declared_does_not_go_down(config: Path) -> None:
     party("init", config, "--spent", "1.5")
     complaint(party("init", config, "--spent", "0"), 3)
-    assert ledger(config)["spent"] == "3/2"
+    assert ledger(config)["spent"] == "epsilon:3/2"
 
 
 @pytest.mark.parametrize("verb", ["fingerprint", "ledger", "revoke x"])
@@ -131,14 +131,14 @@ def test_approve_shows_what_is_vouched_for_and_reserves(config: Path) -> None:
     assert "at most 1 of these parties" in ending.out
     assert "epsilon 1 is reserved for care-survey" in ending.out
     state = ledger(config)
-    assert (state["spent"], state["held"], state["cap"]) == ("0", "1", "2")
+    assert (state["spent"], state["held"], state["cap"]) == ("epsilon:0", "epsilon:1", "epsilon:2")
 
 
 def test_a_dry_run_reserves_nothing(config: Path) -> None:
     ending = party("approve", config, study_for(config), "--dry-run")
     assert ending.code == 0
     assert "Nothing was reserved" in ending.out
-    assert ledger(config)["held"] == "0"
+    assert ledger(config)["held"] == "epsilon:0"
     assert ledger(config)["studies"] == []
     assert not (config.parent / "state" / "snapshots").exists()
 
@@ -156,7 +156,7 @@ def test_what_does_not_fit_is_shown_here_and_not_in_the_error(config: Path) -> N
     assert "outside the domain" in ending.out
     assert "for your eyes only" in ending.out
     assert "Zachariah" not in ending.out + ending.err
-    assert ledger(config)["held"] == "0"
+    assert ledger(config)["held"] == "epsilon:0"
 
 
 def test_another_row_count(config: Path) -> None:
@@ -167,12 +167,12 @@ def test_another_row_count(config: Path) -> None:
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
-    [({"epsilon": 2.5}, "of 2 in all"), ({"collusion": 0}, "min_collusion")],
+    [({"epsilon": 2.5}, "of epsilon 2 in all"), ({"collusion": 0}, "min_collusion")],
 )
 def test_policy_and_budget_refuse(config: Path, change: dict[str, Any], sentence: str) -> None:
     told = complaint(party("approve", config, study_for(config, **change), "--yes"), 3)
     assert sentence in told
-    assert ledger(config)["held"] == "0"
+    assert ledger(config)["held"] == "epsilon:0"
 
 
 def test_a_study_under_another_key(config: Path) -> None:
@@ -188,8 +188,8 @@ def test_a_study_without_this_party(config: Path) -> None:
 def test_a_second_study_beyond_the_cap(config: Path) -> None:
     party("approve", config, study_for(config, epsilon=1.5), "--yes")
     told = complaint(party("approve", config, study_for(config, name="second", epsilon=0.6), "--yes"), 3)
-    assert "holds 1.5" in told
-    assert ledger(config)["held"] == "3/2"
+    assert "holds epsilon 1.5" in told
+    assert ledger(config)["held"] == "epsilon:3/2"
 
 
 def test_approving_twice(config: Path) -> None:
@@ -217,9 +217,9 @@ def test_revoke_by_name_and_by_hash(config: Path) -> None:
     ending = party("revoke", config, "first")
     assert ending.code == 0
     assert "Revoked first; spent on it: epsilon 0." in ending.out
-    assert ledger(config)["held"] == "1/2"
+    assert ledger(config)["held"] == "epsilon:1/2"
     assert party("revoke", config, hashes["second"]).code == 0
-    assert ledger(config)["held"] == "0"
+    assert ledger(config)["held"] == "epsilon:0"
     assert {study["state"] for study in ledger(config)["studies"]} == {"revoked"}
 
 
@@ -237,7 +237,7 @@ def test_the_ledger_for_people(config: Path) -> None:
     party("approve", config, study_for(config), "--yes")
     ending = party("ledger", config)
     assert (ending.code, ending.err) == (0, "")
-    assert "patients: spent 0, held 1, of epsilon 2 in all" in ending.out
+    assert "patients: spent epsilon 0, held epsilon 1, of epsilon 2 in all" in ending.out
     assert "care-survey" in ending.out
 
 
@@ -269,7 +269,9 @@ def test_the_exported_chain_has_no_secret(config: Path) -> None:
 def test_a_ledger_that_was_altered(config: Path) -> None:
     party("approve", config, study_for(config), "--yes")
     with sqlite3.connect(config.parent / "state" / LEDGER_FILE) as connection:
-        connection.execute('UPDATE entries SET body = replace(body, \'"reserved":"1"\', \'"reserved":"0"\')')
+        connection.execute(
+            'UPDATE entries SET body = replace(body, \'"reserved":"epsilon:1"\', \'"reserved":"epsilon:0"\')'
+        )
     for verb in ("ledger", "revoke care-survey"):
         assert "chain is broken at entry 2" in complaint(party(verb, config), 5)
 

@@ -52,7 +52,9 @@ def test_check_without_a_roster(tmp_path: Path) -> None:
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "unknown key": ({"epsilons": 1}, "epsilons is not known"),
     "unknown method": ({"method": {"name": "magic"}}, "method"),
-    "a later method": ({"method": {"name": "privbayes"}}, "not in this version"),
+    "a later method": ({"method": {"name": "privbayes"}}, "name must be one of dp-ccbn, dp-subn"),
+    "a list of methods": ({"method": {"name": ["hpdp-dp"]}}, "name must be one of dp-ccbn, dp-subn"),
+    "a method without keys": ({"method": "hpdp-dp"}, "is a mapping with a name, one of dp-ccbn, dp-subn"),
     "epsilon of text": ({"epsilon": "much"}, "epsilon"),
     "epsilon of nothing": ({"epsilon": 0}, "epsilon"),
     "rows of a fraction": ({"rows": 1.5}, "rows"),
@@ -66,7 +68,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "twice the same attribute": (
         {"schema": [{"name": "a", "type": "integer", "min": 0, "max": 1}] * 2},
-        "the attribute a stands twice",
+        "the attribute a appears twice",
     ),
 }
 
@@ -107,8 +109,8 @@ def test_a_file_that_is_not_there(tmp_path: Path, command: str) -> None:
 def forecast(study: Path) -> list[dict[str, Any]]:
     """The rounds of a study that is of moments, where there are no pairs to cover."""
     found = json.loads(synod("study", "forecast", study, "--json").out)
-    assert set(found) == {"rounds", "covers"}
-    assert found["covers"] == []
+    assert set(found) == {"rounds", "alternatives"}
+    assert found["alternatives"] == []
     rounds: list[dict[str, Any]] = found["rounds"]
     return rounds
 
