@@ -39,7 +39,7 @@ def write_report(study: Study, publication: Publication, queries: Mapping[str, A
         "budget": ("The privacy budget", show_budget(study, queries)),
         "error": ("How far off a count is", show_error(study, error)),
         "columns": ("Column by column", join([_introduce_columns(study), show_margins(study, publication)])),
-        "model": (model.title, Html(model.content)),
+        "model": (model.title, Html.escape(model.content)),
         "caveats": ("What not to do with it", show_caveats(study)),
         "verify": ("How to verify", show_verification()),
         "cite": ("How to cite", show_citation(study, imprint)),
