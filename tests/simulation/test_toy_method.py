@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -203,7 +204,7 @@ def test_a_study_with_it_is_resolved_planned_and_hashed(study: Study) -> None:
     ],
 )
 def test_a_policy_decides_about_it(
-    changes: dict[str, object], policy: dict[str, object], refusal: str, tmp_path: Path, study: Study
+    changes: dict[str, Any], policy: dict[str, Any], refusal: str, tmp_path: Path, study: Study
 ) -> None:
     asked, settings = make_study(**{"method": TOY, **changes}), make_settings(tmp_path, **policy)
     own_key = identity_of(NAMES[0]).fingerprint
