@@ -24,7 +24,7 @@ from tests.support.keys import paillier_key
 from tests.support.parties import NOW, PartyInMemory, PartyUnderTest, make_transcript, open_party, seal
 from tests.support.studies import Table
 
-TRANSCRIPTS = 96
+TRANSCRIPTS = 48
 
 
 def clone(party: PartyUnderTest, folder: Path) -> PartyUnderTest:
