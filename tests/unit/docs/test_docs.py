@@ -21,6 +21,7 @@ from synod.common.study.study import LARGEST_ROSTER, LARGEST_SCHEMA, known_metho
 from synod.deploy.cli.main import main
 from synod.deploy.cli.terminal import show_table
 from synod.deploy.launch.site import plan_paths
+from synod.party.client import LARGEST_DOCUMENT_BYTES
 from tests.support.pages import FENCE, INSTALLATION, PAGES, ROOT, SHELL, page_ids
 from tests.support.studies import study_document
 
@@ -317,6 +318,7 @@ def test_limits_are_those_of_the_code() -> None:
     rows = [
         f"| one message | {MESSAGE_BYTES >> 20} MiB |",
         f"| one chunk of an answer, a document or a release | {CHUNK_BYTES >> 10} KiB |",
+        f"| a document or a query, all its parts together | {LARGEST_DOCUMENT_BYTES >> 20} MiB |",
         f"{LARGEST_ROSTER} parties, {LARGEST_SCHEMA:,} attributes, {LARGEST_DOMAIN:,} categories or bins each |",
         f"| certificates | authority {AUTHORITY_DAYS:,} days, others {CERTIFICATE_DAYS} days,",
     ]
