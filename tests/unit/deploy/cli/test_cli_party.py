@@ -12,6 +12,7 @@ from synod.common.crypto.canonical import canonical_hash
 from synod.common.crypto.identity import Identity, verify
 from synod.party.ledger import LEDGER_FILE, Ledger
 from tests.support.commands import HEADER, complaint, synod, write_party, write_study
+from tests.support.studies import binary
 
 OTHER = ("sha256:" + "2" * 64, 7)
 
@@ -172,6 +173,26 @@ def test_another_row_count(config: Path) -> None:
 def test_policy_and_budget_refuse(config: Path, change: dict[str, Any], sentence: str) -> None:
     told = complaint(party("approve", config, study_for(config, **change), "--yes"), 3)
     assert sentence in told
+    assert ledger(config)["held"] == "epsilon:0"
+
+
+@pytest.mark.parametrize(("most", "code"), [(1000, 0), (500, 3)])
+def test_iterations_that_are_too_large_are_refused_at_approval(config: Path, most: int, code: int) -> None:
+    names = [f"a{place}" for place in range(12)]
+    (config.parent / "patients.csv").write_text("\n".join([",".join(names), *[",".join(["no"] * 12)] * 3]) + "\n")
+    method = {"name": "dp-ccbn", "parameter_cells": 8, "max_numbers": most}
+    study = study_for(config, method=method, schema=[binary(name) for name in names])
+    ending = party("approve", config, study, "--yes")
+    assert ending.code == code, ending.err
+    assert ("DP-CCBN would ask for more than 500 numbers" in ending.err) == bool(code)
+    assert ledger(config)["held"] == ("epsilon:0" if code else "epsilon:1")
+
+
+def test_a_plan_that_could_ask_for_too_much_is_refused_at_approval(config: Path) -> None:
+    config.write_text(config.read_text() + "max_cells: 7\n")
+    told = complaint(party("approve", config, study_for(config), "--yes"), 3)
+    assert "the step moments may ask for" in told
+    assert "`max_cells` is 7" in told
     assert ledger(config)["held"] == "epsilon:0"
 
 

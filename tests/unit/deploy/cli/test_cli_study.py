@@ -16,6 +16,7 @@ from synod.common.study.encoding import codings_of
 from synod.common.study.study import load_study
 from synod.party.table.encode import read_table
 from tests.support.commands import complaint, synod, write_study
+from tests.support.studies import binary
 
 
 @pytest.fixture
@@ -79,6 +80,25 @@ def test_check_refuses_what_is_no_study(tmp_path: Path, change: dict[str, Any], 
     told = complaint(synod("study", "check", path), 2)
     assert sentence in told
     assert str(path) in told
+
+
+CANDIDATES = {"name": "dp-ccbn", "parameter_cells": 8, "max_numbers": 500}
+
+
+@pytest.mark.parametrize(("attributes", "code"), [(8, 0), (12, 3)])
+def test_check_refuses_iterations_that_are_too_large(tmp_path: Path, attributes: int, code: int) -> None:
+    """Before anybody has approved or enrolled."""
+    schema = [binary(f"a{place}") for place in range(attributes)]
+    ending = synod("study", "check", write_study(tmp_path / "study.yaml", method=CANDIDATES, schema=schema))
+    assert ending.code == code
+    if code:
+        told = complaint(ending, code)
+        assert "DP-CCBN would ask for more than 500 numbers in one iteration of care-survey" in told
+
+
+def test_check_refuses_too_little_epsilon_for_the_noise(tmp_path: Path) -> None:
+    path = write_study(tmp_path / "study.yaml", epsilon="0.0000000000001")
+    assert "too little epsilon" in complaint(synod("study", "check", path), 2)
 
 
 FILES: dict[str, bytes] = {
