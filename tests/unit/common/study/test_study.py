@@ -116,14 +116,14 @@ REMOVED: Any = None
         ({"roster": [entry(0, key=pinned(5) + "\n"), entry(1)]}, "roster.0.key", "match pattern"),
         ({"roster": [entry(0, name="North"), entry(1)]}, "roster.0.name", "small letters"),
         ({"roster": [entry(0), entry(1, admin=True)]}, "roster.1.admin", "not known"),
-        ({"roster": [entry(0), entry(1), entry(2, name="party-0")]}, "", "the party party-0 stands twice"),
-        ({"roster": [entry(0), entry(1), entry(2, key=pinned(1))]}, "", f"the key {pinned(1)} stands twice"),
+        ({"roster": [entry(0), entry(1), entry(2, name="party-0")]}, "", "the party party-0 appears twice"),
+        ({"roster": [entry(0), entry(1), entry(2, key=pinned(1))]}, "", f"the key {pinned(1)} appears twice"),
         ({"roster": [entry(i) for i in range(LARGEST_ROSTER + 1)]}, "roster", "at most 500 items"),
         ({"schema": REMOVED}, "schema", "required"),
         ({"schema": []}, "schema", "at least 1 item"),
         ({"schema": {"age": "integer"}}, "schema", "valid list"),
         ({"schema": [categorical(f"a{i}", 2) for i in range(LARGEST_SCHEMA + 1)]}, "schema", "at most 1000 items"),
-        ({"schema": [categorical("a", 2), integer("a", 0, 1)]}, "", "the attribute a stands twice"),
+        ({"schema": [categorical("a", 2), integer("a", 0, 1)]}, "", "the attribute a appears twice"),
     ],
 )  # fmt: skip
 def test_a_broken_rule_is_named_with_its_key(changes: dict[str, Any], key: str, rule: str) -> None:
