@@ -135,7 +135,7 @@ def show_caveats(study: Study) -> Html:
 def show_verification() -> Html:
     """How to check the release, and what that proves."""
     first = (
-        "The release stands or falls with its signatures. Put the fingerprints of the curator and of every party into "
+        "A release is worth what its signatures are worth. Put the fingerprints of the curator and of every party into "
         "a file, one a line. Get them from the organizations themselves, not from this page, and run"
     )
     second = (
