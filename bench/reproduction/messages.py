@@ -10,8 +10,6 @@ from math import comb
 from typing import TypeVar
 
 from synod.common.crypto.packing import plan_slots
-from synod.common.methods.dp_ccbn import DpCcbn
-from synod.common.methods.networks import resolved
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query, SumQuery, sum_law
 from synod.common.protocol.queries.marginals import TABLE_SENSITIVITY
@@ -58,8 +56,7 @@ def forecast_candidates(study: Study) -> dict[str, float]:
 
     With binary features and degree k, iteration i has (d - i) C(i, k) tables of 2^(k+1) cells (the paper's V).
     """
-    assert isinstance(study.method, DpCcbn)
-    degree = max(resolved(study.method.parameter_cells), 2).bit_length() - 2
+    degree = plan_study(study).step("parameters").limit.cells.bit_length() - 2
     features = len(sizes_of(study))
     parties = len(study.roster)
     numbers = sent = 0

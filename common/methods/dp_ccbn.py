@@ -103,10 +103,11 @@ def candidate_families(sizes: Sequence[int], placed: Sequence[int], cells: int) 
 
 def largest_sum(study: Study, cells: int, enough: int) -> int:
     """The most numbers that one iteration asks for, or the first count above `enough`; features are placed in order,
-    which is no smaller than another order when all have the same size.
+    which is no smaller than another order when all have the same size. Each feature alone counts too: another order may
+    ask for the first one.
     """
     sizes = sizes_of(study)
-    most = sizes[0]  # the one table that is asked only if another feature is placed first
+    most = max(sizes)
     for placed in range(1, len(sizes)):
         families = candidate_families(sizes, list(range(placed)), cells)
         sets = {tuple(sorted((feature, *parents))) for feature, parents in families}

@@ -99,9 +99,9 @@ def known_methods() -> dict[str, type[Method]]:
 def _read_method(value: Any) -> Any:
     if isinstance(value, Method):
         return value
-    if not isinstance(value, dict):
-        raise ValueError("is a mapping with a name, such as {name: dp-subn}")
     methods = known_methods()
+    if not isinstance(value, dict):
+        raise ValueError(f"is a mapping with a name, one of {', '.join(sorted(methods))}")
     name = value.get("name")
     if not isinstance(name, str) or name not in methods:
         raise ValueError(f"name must be one of {', '.join(sorted(methods))}")

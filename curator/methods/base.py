@@ -81,7 +81,7 @@ class CountError:
 
 @dataclass(frozen=True, slots=True)
 class ModelSection:
-    """The part of the report that shows the model: its title, and its content as markup."""
+    """The part of the report that shows the model: its title, and its content; text that is no markup is escaped."""
 
     title: str
     content: str

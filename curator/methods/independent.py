@@ -11,6 +11,7 @@ import numpy as np
 
 from synod.common.methods.independent import Independent
 from synod.common.methods.networks import resolved
+from synod.common.models.candidates import shortlist_length
 from synod.common.protocol.queries.base import Query
 from synod.common.protocol.queries.marginals import LocalMarginals, Sets
 from synod.common.protocol.queries.parents import ChooseParents
@@ -58,7 +59,8 @@ async def _choose_network(study: Study, parties: Parties, entry: RosterEntry, *,
     if cells == 0:
         return without_parents(sizes)
     first = int(rng.integers(len(sizes)))
-    candidates = shortlist_without_data(study, cells, first)
+    length = shortlist_length(sizes, cells, method.max_candidates)
+    candidates = shortlist_without_data(len(sizes), first, length)
     query = ChooseParents((first,), candidates, len(sizes) - 1, cells, method.chosen_score)
     chosen = await parties.ask(f"choose-{entry.name}", query)
     return Network((Pair(first, ()), *(Pair(feature, parents) for feature, parents in chosen)))

@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json
-from synod.common.methods.networks import NetworkMethod
-from synod.common.models.candidates import shortlist_length
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.marginals import LocalMarginals, Sets, SumMarginals
 from synod.common.study.features import features_of, sizes_of, space_of
@@ -114,17 +112,14 @@ def without_parents(sizes: Sequence[int]) -> Network:
     return Network(tuple(Pair(feature, ()) for feature in range(len(sizes))))
 
 
-def shortlist_without_data(study: Study, max_cells: int, first: int) -> tuple[tuple[int, Features], ...]:
-    """Candidate parents where no correlation was released: all features, or as many of the nearest in the schema's
-    order as keep the number of candidates public and bounded.
+def shortlist_without_data(features: int, first: int, length: int) -> tuple[tuple[int, Features], ...]:
+    """Candidate parents where no correlation was released: the first feature that is placed, and the nearest ones in
+    the schema's order, `length` in all.
     """
-    assert isinstance(study.method, NetworkMethod)
-    sizes = sizes_of(study)
-    length = shortlist_length(sizes, max_cells, study.method.max_candidates)
     shortlists = []
-    for x in range(len(sizes)):
+    for x in range(features):
         if x != first:
-            ranked = sorted((i != first, abs(i - x), i) for i in range(len(sizes)) if i != x)
+            ranked = sorted((i != first, abs(i - x), i) for i in range(features) if i != x)
             shortlists.append((x, tuple(sorted(i for _, _, i in ranked[:length]))))
     return tuple(shortlists)
 

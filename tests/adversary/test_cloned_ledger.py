@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from synod.common.crypto.canonical import Json, canonical_hash
+from synod.common.crypto.paillier import PublicKey
 from synod.common.protocol.transcript import Transcript
 from synod.common.study.study import Study
 from synod.party import ledger as ledger_module
@@ -23,7 +24,7 @@ from tests.support.keys import paillier_key
 from tests.support.parties import NOW, PartyInMemory, PartyUnderTest, make_transcript, open_party, seal
 from tests.support.studies import Table
 
-TRANSCRIPTS = 24
+TRANSCRIPTS = 48
 
 
 def clone(party: PartyUnderTest, folder: Path) -> PartyUnderTest:
@@ -35,7 +36,8 @@ def clone(party: PartyUnderTest, folder: Path) -> PartyUnderTest:
 
 def other_transcript(transcript: Transcript, number: int) -> Transcript:
     """The same study and roster under another sound h_s."""
-    return replace(transcript, generator=pow(transcript.generator, 2 * number + 1, transcript.modulus**2))
+    n, h_s = transcript.key.n, transcript.key.h_s
+    return replace(transcript, key=PublicKey(n, pow(h_s, 2 * number + 1, n**2)))
 
 
 def test_a_clone_and_a_restored_ledger_answer_with_the_same_bytes(tmp_path: Path) -> None:

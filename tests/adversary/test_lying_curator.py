@@ -13,16 +13,22 @@ import pytest
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.crypto.paillier import PublicKey, SecretKey, decrypt_all
 from synod.common.privacy.cost import FREE
+from synod.common.protocol.envelope import sign_document
+from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals
+from synod.common.protocol.queries.rows import Synthesize, share_rows
 from synod.common.protocol.transcript import Enrolment, Transcript
 from synod.common.runtime.errors import SynodError
 from synod.common.study.study import Study
 from synod.party import masks
+from synod.v1 import query_pb2 as pb
 from tests.support.attacks import exact_moments, is_near, read_plaintexts, small_case, small_study
 from tests.support.encrypted_sums import layout_of
-from tests.support.keys import identity_of, paillier_key, seed_bytes
-from tests.support.parties import PartyInMemory, PartyUnderTest, make_transcript, open_party, seal
+from tests.support.keys import CURATOR, identity_of, paillier_key, seed_bytes
+from tests.support.parties import MOMENTS, PartyInMemory, PartyUnderTest, make_transcript, open_party, seal
+from tests.support.studies import make_model
 
 SIDE = "side"
+UNKNOWN_FIELD = bytes([0xFA, 0x01, 1, 9])  # field 31, which no version knows
 
 
 @pytest.fixture
@@ -52,7 +58,7 @@ def enrol_as(name: str, study: Study, exchange: bytes | None = None) -> Enrolmen
 def test_the_truth_is_answered_and_charged_once(party: PartyUnderTest) -> None:
     envelope = seal(truth(party))
     assert party.answer(envelope) == party.answer(envelope)
-    assert str(party.spent()) == "1"
+    assert str(party.spent()) == "epsilon:1"
 
 
 def with_enrolments(change: Callable[[tuple[Enrolment, ...], Study], tuple[Enrolment, ...]]) -> Callable[..., bytes]:
@@ -66,8 +72,8 @@ def with_enrolments(change: Callable[[tuple[Enrolment, ...], Study], tuple[Enrol
 def with_key(change: Callable[[int, int, SecretKey], tuple[int, int]]) -> Callable[[PartyUnderTest], bytes]:
     def lie(party: PartyUnderTest) -> bytes:
         transcript = truth(party)
-        modulus, generator = change(transcript.modulus, transcript.generator, paillier_key())
-        return seal(replace(transcript, modulus=modulus, generator=generator))
+        n, h_s = change(transcript.key.n, transcript.key.h_s, paillier_key())
+        return seal(replace(transcript, key=PublicKey(n, h_s)))
 
     return lie
 
@@ -132,11 +138,19 @@ LIES: dict[str, tuple[Callable[[PartyUnderTest], bytes], str]] = {
     "h_s with a factor of n": (with_key(lambda n, _, key: (n, key.p)), "factor"),
     "another curator's signature": (lambda party: seal(truth(party), SIDE), "`curator` pins"),
     "another study's hash": (lambda party: seal(replace(truth(party), study_hash=bytes(32))), "another study"),
-    "no signature": (lambda _: b"{}", "malformed"),
+    "another kind of document": (
+        lambda party: canonical_bytes(sign_document("manifest", truth(party).to_json(), identity_of(CURATOR))),
+        "signature on the transcript",
+    ),
+    "what was altered after signing": (
+        lambda party: seal(truth(party), study="00" * 32),
+        "signature on the transcript",
+    ),
+    "no signature": (lambda _: b"{}", "not a signed document"),
     "no JSON": (lambda _: b"{", "not JSON"),
     "numbers that nobody can sign": (
         lambda party: seal(truth(party)).replace(b'"protocol":"synod/v1"', b'"protocol":0.5'),
-        "signature of the curator",
+        "not a signed document",
     ),
 }
 
@@ -152,25 +166,27 @@ def test_a_lie_is_refused_and_costs_nothing(lie: str, party: PartyUnderTest) -> 
     assert party.spent() == FREE
     assert party.ledger.answer(party.study.digest(), "moments") is None
     party.answer(seal(truth(party)))
-    assert str(party.spent()) == "1"
+    assert str(party.spent()) == "epsilon:1"
 
 
 @pytest.mark.parametrize(
     ("query", "label", "sentence"),
     [
-        (b'{"kind":"sum-moments"}', "rows", "next step"),
-        (b'{"kind":"sum-moments"}', "anything", "next step"),
-        (b'{"kind":"rows-please"}', "moments", "not one that this version answers"),
-        (b'{"kind":"sum-moments","epsilon":"9"}', "moments", "not the one"),
-        (b'{"kind": "sum-moments"}', "moments", "not the one"),
-        (b'{"kind":"sum-marginals","sets":[[0]]}', "moments", "of another method"),
-        (b'{"kind":"local-marginals","sets":[[0]]}', "moments", "of another method"),
-        (b"[]", "moments", "not one that this version answers"),
-        (b"sum", "moments", "not JSON"),
+        (MOMENTS, "rows", "next step"),
+        (MOMENTS, "anything", "next step"),
+        (pb.Query(), "moments", "not one that this version answers"),
+        (pb.Query.FromString(UNKNOWN_FIELD), "moments", "not one that this version answers"),
+        (pb.Query.FromString(MOMENTS.SerializeToString() + UNKNOWN_FIELD), "moments", "not one that this version"),
+        (pb.Query(sum_moments=pb.SumMoments.FromString(UNKNOWN_FIELD)), "moments", "not one that this version"),
+        (SumMarginals(((0,),)).to_proto(), "moments", "not of the kind that the plan calls for"),
+        (LocalMarginals(((0,),)).to_proto(), "moments", "not of the kind that the plan calls for"),
+        (SumMarginals(()).to_proto(), "moments", "not sets of the study's features"),
+        (SumMarginals(((0, 9),)).to_proto(), "moments", "not sets of the study's features"),
+        (pb.Query(choose_parents=pb.ChooseParents(placed=[0], count=1)), "moments", "not one that this version"),
     ],
 )
 def test_an_unplanned_question_is_refused_and_costs_nothing(
-    query: bytes, label: str, sentence: str, party: PartyUnderTest
+    query: pb.Query, label: str, sentence: str, party: PartyUnderTest
 ) -> None:
     envelope = seal(truth(party))
     head = party.ledger.head()
@@ -181,10 +197,13 @@ def test_an_unplanned_question_is_refused_and_costs_nothing(
 
 def test_a_second_transcript_is_refused_once_one_was_answered(party: PartyUnderTest) -> None:
     first = party.answer(seal(truth(party)))
-    other = replace(truth(party), generator=pow(paillier_key().public.h_s, 3, paillier_key().public.n ** 2))
+    public = paillier_key().public
+    other = replace(truth(party), key=PublicKey(public.n, pow(public.h_s, 3, public.n**2)))
     assert party.answer(seal(other)) == first
+    rows = Synthesize(make_model(party.study), share_rows(party.study)).to_proto()
     with pytest.raises(SynodError, match="another transcript"):
-        party.answer(seal(other), canonical_bytes({"kind": "synthesize"}), "rows")
+        party.answer(seal(other), rows, "rows")
+    party.answer(seal(truth(party)), rows, "rows")
 
 
 # What the lies would pay
@@ -235,7 +254,7 @@ def read_without_key(payload: bytes, public: PublicKey) -> list[int]:
 def test_who_could_weaken_h_s_would_open_ciphertexts_to_outsiders(
     party: PartyUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    envelope = seal(replace(truth(party), generator=1))
+    envelope = seal(replace(truth(party), key=PublicKey(paillier_key().public.n, 1)))
     with pytest.raises(SynodError, match="between 1"):
         party.answer(envelope)
     monkeypatch.setattr("synod.party.rounds.check_public_key", lambda *_: None)

@@ -14,8 +14,7 @@ import pytest
 from scipy import stats
 
 from synod.common.crypto.packing import pack
-from synod.common.crypto.paillier import decrypt_all
-from synod.common.protocol.steps import Step
+from synod.common.crypto.paillier import PublicKey, decrypt_all
 from synod.common.protocol.transcript import Transcript
 from synod.common.study.study import Study
 from synod.party import masks
@@ -47,8 +46,8 @@ Forget = Callable[[pytest.MonkeyPatch], None]
 
 def another_generator(transcript: Transcript) -> Transcript:
     """The same transcript but for h_s: another sound one for the same n."""
-    square = transcript.modulus**2
-    return replace(transcript, generator=pow(transcript.generator, 3, square))
+    n, h_s = transcript.key.n, transcript.key.h_s
+    return replace(transcript, key=PublicKey(n, pow(h_s, 3, n**2)))
 
 
 def forget_study(patch: pytest.MonkeyPatch) -> None:
@@ -166,8 +165,7 @@ class Second:
 
 
 def later_step(study: Study) -> dict[str, Any]:
-    step = sum_step(study)
-    return {"step": Step("maximum", step.kind, step.answerers, step.cost)}
+    return {"step": replace(sum_step(study), label="maximum")}
 
 
 SECONDS = {

@@ -78,7 +78,7 @@ def test_launch_publishes_from_csv_and_parquet_and_tells_no_private_value(
     for log in logs:
         lines = [json.loads(line) for line in log.read_text().splitlines()]
         assert len(lines) > 3
-        assert all({"time", "level", "room", "event"} <= set(line) for line in lines)
+        assert all({"time", "level", "logger", "event"} <= set(line) for line in lines)
     told = ran.stdout + ran.stderr + "".join(log.read_text() for log in logs)
     assert PLANTED not in told
     seen_by_the_curator = [path for path in (state / "curator").rglob("*") if path.is_file()]

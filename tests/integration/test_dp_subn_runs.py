@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from synod.common.privacy.cost import FREE
 from synod.common.protocol.manifest import verify_release
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.steps import QueryKind
@@ -85,4 +86,4 @@ def test_its_daemon_declines_too_and_the_study_waits(sites: MakeSite) -> None:
     until("north declines", lambda: next(p for p in site.status().parties if p.name == "north").not_approved)
     assert site.status().state == pb.STUDY_STATE_ENROLLING
     assert site.study.digest().hex() not in site.account("north").approvals
-    assert [site.account(name).spent(name).epsilon for name in NAMES] == [0, 0, 0]
+    assert [site.account(name).spent(name) for name in NAMES] == [FREE, FREE, FREE]

@@ -152,7 +152,7 @@ def test_a_partys_operator_from_the_first_day_to_a_revocation(blocks: Blocks, si
     assert "Approved: epsilon 0.8 is reserved for care-survey." in approved
     run_until(blocks.script("Run the daemon"), here, lambda told: '"enrolled"' in told)
 
-    assert "spent 0, held 0.8" in run(blocks.script("See what was spent"), here)
+    assert "spent epsilon 0, held epsilon 0.8" in run(blocks.script("See what was spent"), here)
     assert json.loads((here / "ledger.json").read_text())["signature"]
     assert "Revoked care-survey; spent on it: epsilon 0." in run(blocks.script("Take an approval back"), here)
     assert site.account("north").approvals[study.digest().hex()].state is ApprovalState.REVOKED

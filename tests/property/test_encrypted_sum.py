@@ -12,7 +12,6 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from synod.common.methods.hpdp_dp import HpdpDp
 from synod.common.privacy.coins import Coins
 from synod.common.privacy.noise import sample_shares
 from synod.common.runtime.errors import Code, SynodError
@@ -60,8 +59,8 @@ def cases(draw: st.DrawFn, least_parties: int = 1) -> Case:
 
 
 def levels_of(study: Study) -> int:
-    assert isinstance(study.method, HpdpDp)
-    return study.method.levels
+    assert study.method.number_levels is not None
+    return study.method.number_levels
 
 
 def plain_vector(study: Study, member: PartyInMemory, row: int) -> list[tuple[str, int]]:

@@ -1,12 +1,13 @@
 """How studies end badly: by a failed check, by the operators of either side. What was not spent is free again."""
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from synod.common.crypto.canonical import canonical_bytes
-from synod.common.privacy.cost import FREE
+from synod.common.privacy.cost import FREE, Cost
 from synod.curator.party_handler import DocumentKind, PartyHandler
 from synod.curator.store import State
 from synod.curator.study_handler import StudyHandler
@@ -26,7 +27,7 @@ def assert_all_closed(world: World, spent: dict[str, str]) -> None:
         with world.ledger(index) as ledger:
             account = ledger.account()
         assert account.held("ward") == FREE
-        assert str(account.spent("ward")) == spent[name]
+        assert account.spent("ward") == Cost.pure(Decimal(spent[name]))
         assert not snapshot_folder(world.settings(index), world.site.study.digest()).exists()
 
 
@@ -34,12 +35,12 @@ def alter_transcript(handler: PartyHandler, monkeypatch: pytest.MonkeyPatch, vic
     """The curator shows one party another transcript."""
     honest = PartyHandler.document
 
-    def document(self: PartyHandler, party: str, study_hash: bytes, kind: DocumentKind, label: str) -> bytes:
-        content = honest(self, party, study_hash, kind, label)
+    def document(self: PartyHandler, party: str, study_hash: bytes, kind: DocumentKind) -> bytes:
+        content = honest(self, party, study_hash, kind)
         if party != victim or kind is not DocumentKind.TRANSCRIPT:
             return content
         envelope: dict[str, Any] = json.loads(content)
-        envelope["transcript"]["generator"] = "1"
+        envelope["key"]["h_s"] = "1"
         return canonical_bytes(envelope)
 
     monkeypatch.setattr(PartyHandler, "document", document)

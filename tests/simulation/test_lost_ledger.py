@@ -160,10 +160,10 @@ def test_after_a_loss_everything_counts_as_spent_until_the_operator_says_what_wa
         with pytest.raises(SynodError, match="counts as fully spent") as caught:
             check_study(settings, study)
         assert caught.value.code is Code.REFUSED
-        initialize(settings, spent=Cost.parse("3/4"), now=START)
-        assert str(check_study(settings, study).cost) == "1/4"
-        initialize(settings, spent=Cost.parse("0.76"), now=START)
-        with pytest.raises(SynodError, match=r"has spent 0\.76 and holds 0"):
+        initialize(settings, spent=Cost.parse("epsilon:3/4"), now=START)
+        assert str(check_study(settings, study).cost) == "epsilon:1/4"
+        initialize(settings, spent=Cost.parse("epsilon:19/25"), now=START)
+        with pytest.raises(SynodError, match=r"has spent epsilon 0\.76 and holds epsilon 0 "):
             check_study(settings, study)
         with pytest.raises(SynodError, match="never comes back"):
             initialize(settings, spent=FREE, now=START)
@@ -186,7 +186,7 @@ def test_after_a_loss_and_its_declaration_the_party_takes_part_in_new_studies(si
     with run_world(site) as world:
         world.finish()
         lose_ledger(world)
-        initialize(world.settings(PARTY), spent=Cost.parse("1/2"), now=START)
+        initialize(world.settings(PARTY), spent=Cost.parse("epsilon:1/2"), now=START)
         world.converse(PARTY)
 
 
@@ -195,7 +195,9 @@ def drop_an_entry(connection: sqlite3.Connection) -> None:
 
 
 def lower_a_charge(connection: sqlite3.Connection) -> None:
-    connection.execute("""UPDATE entries SET body = replace(body, '"cost":"1"', '"cost":"0"') WHERE sequence = 3""")
+    connection.execute(
+        """UPDATE entries SET body = replace(body, '"cost":"epsilon:1"', '"cost":"epsilon:0"') WHERE sequence = 3"""
+    )
 
 
 def swap_two_entries(connection: sqlite3.Connection) -> None:

@@ -14,7 +14,6 @@ import pytest
 from numpy.typing import NDArray
 
 from synod.common.privacy.coins import Coins
-from synod.common.protocol.queries import sum_terms
 from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.study.study import Study
 from synod.party.answer import noisy_values
@@ -53,7 +52,7 @@ def exact_sum(study: Study, members: list[PartyInMemory]) -> NDArray[np.int64]:
 
 def release_values(study: Study, members: list[PartyInMemory]) -> NDArray[np.int64]:
     """Everybody's noisy values, one row each, from the coins that an answer would use."""
-    terms = sum_terms(SumMoments(), sum_step(study), study)
+    terms = SumMoments().terms(sum_step(study), study)
     query = ask(study, make_transcript(study, members), 0).query_hash
     keys = [member.secrets.derive("noise", "moments", query.hex()) for member in members]
     return np.stack(

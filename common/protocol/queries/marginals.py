@@ -29,38 +29,12 @@ def cells_of(sets: Sequence[tuple[int, ...]], study: Study) -> list[int]:
     return [prod(sizes[feature] for feature in features) for features in sets]
 
 
-def _write_sets(sets: Sets) -> list[pb.FeatureSet]:
-    return [pb.FeatureSet(features=features) for features in sets]
-
-
-def _read_sets(messages: Sequence[pb.FeatureSet]) -> Sets:
-    return tuple(tuple(message.features) for message in messages)
-
-
-def _check_sets(sets: Sets, study: Study) -> None:
-    known = len(sizes_of(study))
-    if not sets or not all(features and is_ascending(features, known) for features in sets):
-        raise invalid("the query's sets are not sets of the study's features.")
-
-
-def _size_of(sets: Sets, study: Study) -> Limit:
-    cells = cells_of(sets, study)
-    return Limit(numbers=sum(cells), tables=len(sets), cells=max(cells))
-
-
-def _split_tables(counts: Counts, sets: Sets, study: Study) -> list[Counts]:
-    return np.split(counts, np.cumsum(cells_of(sets, study))[:-1])
-
-
 @dataclass(frozen=True)
-class SumMarginals(SumQuery[list[Counts]]):
-    """All parties, encrypted and masked: the pooled counts of sets of features plus one share of noise.
-
-    Guarantee: replacing a row moves one count from a cell to another in each of m tables: L1 sensitivity 2m.
-    """
+class Tables:
+    """Sets of features, each of which is counted in a table: what both kinds of marginals ask for."""
 
     sets: Sets
-    kind: ClassVar[QueryKind] = QueryKind.SUM_MARGINALS
+    kind: ClassVar[QueryKind]
 
     def to_json(self) -> dict[str, Json]:
         """The canonical form."""
@@ -71,6 +45,39 @@ class SumMarginals(SumQuery[list[Counts]]):
         """Reads the canonical form."""
         return cls(tuple(read_wholes(features) for features in data["sets"]))
 
+    def check(self, study: Study) -> None:
+        """Every set names features of the study, each once and in order."""
+        known = len(sizes_of(study))
+        if not self.sets or not all(features and is_ascending(features, known) for features in self.sets):
+            raise invalid("the query's sets are not sets of the study's features.")
+
+    def size(self, study: Study) -> Limit:
+        """All cells, tables, and the cells of the largest table."""
+        cells = cells_of(self.sets, study)
+        return Limit(numbers=sum(cells), tables=len(self.sets), cells=max(cells))
+
+
+def _write_sets(sets: Sets) -> list[pb.FeatureSet]:
+    return [pb.FeatureSet(features=features) for features in sets]
+
+
+def _read_sets(messages: Sequence[pb.FeatureSet]) -> Sets:
+    return tuple(tuple(message.features) for message in messages)
+
+
+def _split_tables(counts: Counts, sets: Sets, study: Study) -> list[Counts]:
+    return np.split(counts, np.cumsum(cells_of(sets, study))[:-1])
+
+
+@dataclass(frozen=True)
+class SumMarginals(Tables, SumQuery[list[Counts]]):
+    """All parties, encrypted and masked: the pooled counts of sets of features plus one share of noise.
+
+    Guarantee: replacing a row moves one count from a cell to another in each of m tables: L1 sensitivity 2m.
+    """
+
+    kind: ClassVar[QueryKind] = QueryKind.SUM_MARGINALS
+
     def to_proto(self) -> pb.Query:
         """The message."""
         return pb.Query(sum_marginals=pb.SumMarginals(sets=_write_sets(self.sets)))
@@ -79,14 +86,6 @@ class SumMarginals(SumQuery[list[Counts]]):
     def from_proto(cls, message: pb.Query) -> Self:
         """Reads the message."""
         return cls(_read_sets(message.sum_marginals.sets))
-
-    def check(self, study: Study) -> None:
-        """Every set names features of the study, each once and in order."""
-        _check_sets(self.sets, study)
-
-    def size(self, study: Study) -> Limit:
-        """All cells, tables, and the cells of the largest table."""
-        return _size_of(self.sets, study)
 
     @classmethod
     def check_room(cls, step: Step, study: Study) -> None:
@@ -119,20 +118,10 @@ class SumMarginals(SumQuery[list[Counts]]):
 
 
 @dataclass(frozen=True)
-class LocalMarginals(ClearQuery[list[Counts]]):
+class LocalMarginals(Tables, ClearQuery[list[Counts]]):
     """One party, on its own: its counts of sets of features plus its own full noise."""
 
-    sets: Sets
     kind: ClassVar[QueryKind] = QueryKind.LOCAL_MARGINALS
-
-    def to_json(self) -> dict[str, Json]:
-        """The canonical form."""
-        return {"kind": self.kind.value, "sets": [list(features) for features in self.sets]}
-
-    @classmethod
-    def from_json(cls, data: Any) -> Self:
-        """Reads the canonical form."""
-        return cls(tuple(read_wholes(features) for features in data["sets"]))
 
     def to_proto(self) -> pb.Query:
         """The message."""
@@ -142,14 +131,6 @@ class LocalMarginals(ClearQuery[list[Counts]]):
     def from_proto(cls, message: pb.Query) -> Self:
         """Reads the message."""
         return cls(_read_sets(message.local_marginals.sets))
-
-    def check(self, study: Study) -> None:
-        """Every set names features of the study, each once and in order."""
-        _check_sets(self.sets, study)
-
-    def size(self, study: Study) -> Limit:
-        """All cells, tables, and the cells of the largest table."""
-        return _size_of(self.sets, study)
 
     @classmethod
     def check_room(cls, step: Step, study: Study) -> None:

@@ -11,10 +11,17 @@ from synod.common.protocol.queries.parsing import AnyQuery
 from synod.common.study.schema import write_decimal
 from synod.common.study.study import Study
 from synod.curator.methods.base import CountError, Publication, publisher_of
-from synod.curator.release.report.advice import show_caveats, show_citation, show_verification
 from synod.curator.release.report.figures import show_margins
 from synod.curator.release.report.markup import Html, join, tag
-from synod.curator.release.report.sections import Imprint, name_error, show_error, show_parties
+from synod.curator.release.report.sections import (
+    Imprint,
+    name_error,
+    show_caveats,
+    show_citation,
+    show_error,
+    show_parties,
+    show_verification,
+)
 from synod.curator.release.report.spending import name_adversary, show_budget
 from synod.curator.release.report.style import STYLE
 from synod.curator.release.report.wording import listed, name_parties, percent_about, plural, whole
@@ -32,7 +39,7 @@ def write_report(study: Study, publication: Publication, queries: Mapping[str, A
         "budget": ("The privacy budget", show_budget(study, queries)),
         "error": ("How far off a count is", show_error(study, error)),
         "columns": ("Column by column", join([_introduce_columns(study), show_margins(study, publication)])),
-        "model": (model.title, Html(model.content)),
+        "model": (model.title, Html.escape(model.content)),
         "caveats": ("What not to do with it", show_caveats(study)),
         "verify": ("How to verify", show_verification()),
         "cite": ("How to cite", show_citation(study, imprint)),

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from synod.common.protocol.answers import read_rows, write_rows
 
 from synod.common.privacy.noise import sample_shares
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import sum_terms
-from synod.common.protocol.queries.base import Query, SumTerms
+from synod.common.protocol.queries.base import SumTerms
+from synod.common.protocol.queries.marginals import Sets, SumMarginals
 from synod.common.protocol.queries.moments import SumMoments, moment_design
-from synod.common.protocol.queries.parsing import query_digest
+from synod.common.protocol.queries.parsing import AnyQuery, query_digest
 from synod.common.protocol.queries.rows import Synthesize, share_rows
 from synod.common.protocol.steps import Step
 from synod.common.protocol.submission import AnsweredStep, Submission, digest_of
@@ -23,11 +22,18 @@ from synod.common.protocol.transcript import Transcript
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.encoding import codings_of
 from synod.common.study.study import Study
-from synod.curator.checks import check_account, check_header, check_moments, check_payload
+from synod.curator.checks import (
+    answer_bytes,
+    check_account,
+    check_header,
+    check_marginals,
+    check_moments,
+    check_payload,
+)
 from synod.party.count.moments import sum_moments
 from tests.support.curators import stored_answer
 from tests.support.keys import identity_of, paillier_key, seeded
-from tests.support.parties import PartyUnderTest, encode_query, make_transcript, open_parties, seal
+from tests.support.parties import PartyUnderTest, make_transcript, open_parties, seal
 from tests.support.studies import WIDE_SCHEMA, categorical, draw_columns, make_model, make_study
 
 PUBLIC = paillier_key().public
@@ -41,9 +47,9 @@ class Scenario:
         self.parties: list[PartyUnderTest] = open_parties(folder, self.study)
         self.transcript: Transcript = make_transcript(self.study, self.parties)
         model = make_model(self.study)
-        self.queries: dict[str, Query] = {"moments": SumMoments(), "rows": Synthesize(model, share_rows(self.study))}
+        self.queries: dict[str, AnyQuery] = {"moments": SumMoments(), "rows": Synthesize(model, share_rows(self.study))}
         for label, query in self.queries.items():
-            self.parties[0].answer(seal(self.transcript), encode_query(query), label)
+            self.parties[0].answer(seal(self.transcript), query.to_proto(), label)
         assert len(self.answer("moments")[1]) >= 3 * PUBLIC.ciphertext_bytes
 
     def step(self, label: str) -> Step:
@@ -83,7 +89,7 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
     return Scenario(tmp_path_factory.mktemp("ledgers"))
 
 
-def failed(check: Callable[[], None], sentence: str) -> None:
+def failed(check: Callable[[], object], sentence: str) -> None:
     with pytest.raises(SynodError, match=sentence) as caught:
         check()
     assert caught.value.code is Code.CHECK_FAILED
@@ -158,11 +164,23 @@ def test_2_an_answer_bound_to_something_else(scenario: Scenario, change: dict[st
 
 
 @pytest.mark.parametrize("difference", [-PUBLIC.ciphertext_bytes, -1, 1, PUBLIC.ciphertext_bytes])
-@pytest.mark.parametrize("label", ["moments", "rows"])
-def test_3_wrong_length(scenario: Scenario, difference: int, label: str) -> None:
-    submission = scenario.answer(label)[0]
+def test_3_a_sum_of_the_wrong_length(scenario: Scenario, difference: int) -> None:
+    submission = scenario.answer("moments")[0]
     signed = scenario.sign(replace(submission, length=submission.length + difference))
-    failed(lambda: scenario.check_header(signed, label=label), "wrong length")
+    failed(lambda: scenario.check_header(signed), "wrong length")
+
+
+def test_3_rows_of_the_wrong_length(scenario: Scenario) -> None:
+    """A message in the clear has codes of one length, and a few bytes around them."""
+    submission, payload = scenario.answer("rows")
+    allowed = answer_bytes("north", scenario.queries["rows"], scenario.step("rows"), scenario.study, PUBLIC)
+    codes = share_rows(scenario.study)[0] * sum(coding.dtype.itemsize for coding in codings_of(scenario.study))
+    assert allowed.start == codes < len(payload) < allowed.stop < codes + PUBLIC.ciphertext_bytes
+    for length in (0, allowed.start - 1, allowed.stop, submission.length + PUBLIC.ciphertext_bytes):
+        signed = scenario.sign(replace(submission, length=length))
+        failed(lambda signed=signed: scenario.check_header(signed, label="rows"), "wrong length")  # type: ignore[misc]
+    for length in (allowed.start, allowed.stop - 1):
+        scenario.check_header(scenario.sign(replace(submission, length=length)), label="rows")
 
 
 # 4. the bytes
@@ -207,23 +225,44 @@ def test_4_a_vector_of_another_length(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize("index", range(5))
 def test_4_a_code_outside_of_its_domain(scenario: Scenario, index: int) -> None:
-    study = scenario.study
+    study, query = scenario.study, scenario.queries["rows"]
     rows = share_rows(study)[0]
     codings = codings_of(study)
-    columns = [column.copy() for column in read_rows(scenario.answer("rows")[1], codings, rows)]
+    columns = [column.copy() for column in query.read_answer(scenario.answer("rows")[1], study, "north")]
+    assert [len(column) for column in columns] == [rows] * 5
     columns[index][-1] = codings[index].size - 1
-    sound = write_rows(columns)
+    sound = query.write_answer(columns)
     scenario.check_payload(claim(scenario, sound, "rows"), sound, "rows")
     columns[index][-1] = codings[index].size
-    broken = write_rows(columns)
+    broken = query.write_answer(columns)
     failed(
         lambda: scenario.check_payload(claim(scenario, broken, "rows"), broken, "rows"), study.attributes[index].name
     )
 
 
+@pytest.mark.parametrize("change", ["a byte less", "a byte more", "a column less", "a row less", "other bytes"])
+def test_4_rows_that_are_not_the_partys_share(scenario: Scenario, change: str) -> None:
+    query, payload = scenario.queries["rows"], scenario.answer("rows")[1]
+    columns = query.read_answer(payload, scenario.study, "north")
+    other = {
+        "a byte less": payload[:-1],
+        "a byte more": payload + b"\0",
+        "a column less": query.write_answer(columns[:-1]),
+        "a row less": query.write_answer([column[:-1] for column in columns]),
+        "other bytes": b"\xff" * len(payload),
+    }[change]
+    failed(lambda: scenario.check_payload(claim(scenario, other, "rows"), other, "rows"), "an answer")
+
+
 def test_4_no_rows_at_all_are_rows() -> None:
-    codings = codings_of(make_study())
-    assert [len(column) for column in read_rows(b"", codings, 0)] == [0] * 4
+    study = make_study(output_rows=1)
+    assert share_rows(study) == (0, 0, 1)
+    query = Synthesize(make_model(study), share_rows(study))
+    nothing = query.write_answer([np.zeros(0, dtype=coding.dtype) for coding in codings_of(study)])
+    assert [len(column) for column in query.read_answer(nothing, study, "north")] == [0] * 4
+    assert len(nothing) in query.answer_bytes(study, "north")
+    failed(lambda: query.read_answer(b"", study, "north"), "one column for each attribute")
+    failed(lambda: query.read_answer(nothing, study, "valley"), "has the wrong length")
 
 
 # The countersignature
@@ -250,7 +289,7 @@ def exact_moments(study: Study) -> NDArray[np.int64]:
 
 
 def terms_of(study: Study) -> SumTerms:
-    return sum_terms(SumMoments(), plan_study(study).step("moments"), study)
+    return SumMoments().terms(plan_study(study).step("moments"), study)
 
 
 @pytest.fixture(scope="module")
@@ -266,7 +305,7 @@ def test_6_honest_noise_raises_no_alarm(large: Study) -> None:
         coins = seeded(seed)
         released = exact.copy()
         for _ in large.roster:
-            released += sample_shares(len(exact), shape=terms.shape, scale=terms.scale, coins=coins)
+            released += sample_shares(len(exact), shape=terms.law.shape, scale=terms.law.scale, coins=coins)
         check_moments(large, terms, released)
 
 
@@ -305,3 +344,52 @@ def test_6_pairs_of_blocks_add_up_too() -> None:
     numbers[design.asked()] = np.arange(design.length)
     exact[numbers[1, 5]] += 4 * design.unit**2 * 5_000
     failed(lambda: check_moments(study, terms, exact), "do not add up")
+
+
+SETS: Sets = ((0, 1), (1, 2), (0, 2))
+
+
+def marginals_case() -> tuple[Study, SumTerms, list[NDArray[np.int64]]]:
+    """Three tables that overlap, of three features with 2, 3 and 4 values, without noise."""
+    method = {"name": "dp-subn", "encoding": "vanilla"}
+    schema = [categorical(f"x{i}", size) for i, size in enumerate((2, 3, 4))]
+    study = make_study(rows=(4_000, 5_000, 6_000), epsilon="10", schema=schema, method=method)
+    terms = SumMarginals(SETS).terms(plan_study(study).step("correlations"), study)
+    columns = [
+        np.concatenate(parts) for parts in zip(*(draw_columns(study, e.name) for e in study.roster), strict=True)
+    ]
+    tables = [
+        np.bincount(columns[x] * (2, 3, 4)[y] + columns[y], minlength=(2, 3, 4)[x] * (2, 3, 4)[y]) for x, y in SETS
+    ]
+    return study, terms, [table.astype(np.int64) for table in tables]
+
+
+def test_6_marginals_with_honest_noise_raise_no_alarm() -> None:
+    study, terms, tables = marginals_case()
+    check_marginals(study, terms, SETS, tables)
+    for seed in range(100):
+        coins = seeded(seed)
+        noise = sum(terms.law.sample(terms.length, coins=coins) for _ in study.roster)
+        assert not isinstance(noise, int)
+        released = SumMarginals(SETS).split(np.concatenate(tables) + noise, study)
+        check_marginals(study, terms, SETS, released)
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_6_a_marginal_that_counts_other_rows_is_found(place: int) -> None:
+    for sign in (1, -1):
+        study, terms, tables = marginals_case()
+        tables[place][-1] += sign * (tables[place].size * terms.noise_bound + 1)
+        failed(lambda t=(study, terms, SETS, tables): check_marginals(*t), "do not add up")  # type: ignore[misc]
+
+
+def test_6_marginals_that_disagree_are_found() -> None:
+    """The total is right, but the second table has the values of feature 1 in other numbers than the first."""
+    study, terms, tables = marginals_case()
+    gap = (2 + 4) * terms.noise_bound
+    tables[1][0] += gap + 1
+    tables[1][8] -= gap + 1
+    failed(lambda: check_marginals(study, terms, SETS, tables), "disagree with each other")
+    tables[1][0] -= 1
+    tables[1][8] += 1
+    check_marginals(study, terms, SETS, tables)

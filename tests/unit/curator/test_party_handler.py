@@ -5,21 +5,26 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from synod.common.crypto.canonical import Json, canonical_bytes
+from synod.common.protocol.queries.moments import SumMoments
+from synod.common.protocol.queries.parsing import AnyQuery, parse_query, read_query
+from synod.common.protocol.queries.rows import Synthesize, share_rows
 from synod.common.protocol.submission import digest_of
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
+from synod.curator import party_handler as handler_module
 from synod.curator.context import Context
-from synod.curator.party_handler import NOT_APPROVED, NextMove, PartyHandler
+from synod.curator.party_handler import DeclineReason, DocumentKind, MoveKind, NextMove, PartyHandler
 from synod.curator.session import seal_transcript
-from synod.curator.store import SeenHead, State
+from synod.curator.store import ReplyKind, SeenHead, State
 from tests.support.curators import Clock, hand_in, make_context, stored_answer
 from tests.support.keys import identity_of, paillier_key
-from tests.support.parties import MOMENTS, PartyUnderTest, make_transcript, open_parties, seal
-from tests.support.studies import WIDE_SCHEMA, make_study
+from tests.support.parties import PartyUnderTest, make_transcript, open_parties, seal
+from tests.support.studies import WIDE_SCHEMA, make_model, make_study
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +67,11 @@ def open_moments(context: Context, study: Study, parties: Sequence[PartyUnderTes
     enrol_all(PartyHandler(context), study, parties)
     envelope = seal_transcript(make_transcript(study, parties), context.identity)
     context.store.fix_transcript(study.digest(), envelope)
-    context.store.open_query(study.digest(), "moments", MOMENTS, now=6)
+    context.store.open_query(study.digest(), "moments", canonical_bytes(SumMoments().to_json()), now=6)
 
 
 def kinds(handler: PartyHandler, *parties: str) -> list[str]:
-    return ["/".join(f"{m.kind} {m.label}".strip() for m in handler.moves(party, set())) for party in parties]
+    return ["/".join(f"{m.kind.value} {m.label}".strip() for m in handler.moves(party, set())) for party in parties]
 
 
 def refusal(code: Code, call: object) -> str:
@@ -114,8 +119,8 @@ def test_one_move_for_each_study_and_none_for_those_to_skip(
     second = make_study(name="second", names=("north", "desert"), rows=(40, 7))
     context.store.add_study(second, now=9)
     assert handler.moves("north", set()) == [
-        NextMove(second.digest(), "second", "enrol"),
-        NextMove(study.digest(), "care-survey", "enrol"),
+        NextMove(second.digest(), "second", MoveKind.ENROL),
+        NextMove(study.digest(), "care-survey", MoveKind.ENROL),
     ]
     assert [move.name for move in handler.moves("north", {second.digest()})] == ["care-survey"]
     assert [move.name for move in handler.moves("desert", set())] == ["second"]
@@ -133,12 +138,12 @@ def test_who_is_not_on_the_roster_gets_nothing(
     submission, _ = stored_answer(parties[0], "moments")
     ghost = replace(parties[0].enrolment(), name="ghost")
     for call in (
-        lambda: handler.document("ghost", key, "study", ""),
-        lambda: handler.document("ghost", key, "transcript", ""),
-        lambda: handler.document("ghost", key, "query", "moments"),
+        lambda: handler.document("ghost", key, DocumentKind.STUDY),
+        lambda: handler.document("ghost", key, DocumentKind.TRANSCRIPT),
+        lambda: handler.query("ghost", key, "moments"),
         lambda: handler.open_round("ghost", submission),
         lambda: handler.enrol(key, ghost),
-        lambda: handler.decline("ghost", "", key, "spite"),
+        lambda: handler.decline("ghost", "", key, DeclineReason.CHECK_FAILED),
         lambda: handler.acknowledge("ghost", key),
     ):
         assert "ghost is not on the roster" in refusal(Code.NOT_ON_ROSTER, call)
@@ -147,8 +152,9 @@ def test_who_is_not_on_the_roster_gets_nothing(
 
 def test_unknown_studies(handler: PartyHandler) -> None:
     for call in (
-        lambda: handler.document("north", bytes(32), "study", ""),
-        lambda: handler.decline("north", "", bytes(32), "why"),
+        lambda: handler.document("north", bytes(32), DocumentKind.STUDY),
+        lambda: handler.query("north", bytes(32), "moments"),
+        lambda: handler.decline("north", "", bytes(32), DeclineReason.CHECK_FAILED),
         lambda: handler.acknowledge("north", bytes(32)),
     ):
         refusal(Code.NOT_FOUND, call)
@@ -190,12 +196,75 @@ def test_nobody_enrols_in_a_study_that_has_ended(
 
 def test_documents(handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]) -> None:
     key = study.digest()
-    assert handler.document("north", key, "study", "") == canonical_bytes(study.to_json())
-    refusal(Code.NOT_READY, lambda: handler.document("north", key, "transcript", ""))
-    refusal(Code.NOT_FOUND, lambda: handler.document("north", key, "query", "moments"))
+    assert handler.document("north", key, DocumentKind.STUDY) == canonical_bytes(study.to_json())
+    refusal(Code.NOT_READY, lambda: handler.document("north", key, DocumentKind.TRANSCRIPT))
+    refusal(Code.NOT_FOUND, lambda: handler.query("north", key, "moments"))
     open_moments(context, study, parties)
-    assert json.loads(handler.document("north", key, "transcript", ""))["transcript"]["study"] == key.hex()
-    assert handler.document("north", key, "query", "moments") == MOMENTS
+    assert json.loads(handler.document("north", key, DocumentKind.TRANSCRIPT))["study"] == key.hex()
+    assert handler.query("north", key, "moments") == SumMoments()
+
+
+def test_what_a_party_is_told_is_the_logged_query(
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
+) -> None:
+    """The message on the wire and the log's canonical form are one question, with one Q."""
+    open_moments(context, study, parties)
+    key, asked = study.digest(), Synthesize(make_model(study), share_rows(study))
+    context.store.close_query(key, "moments", b"")
+    refusal(Code.NOT_FOUND, lambda: handler.query("north", key, "rows"))
+    context.store.open_query(key, "rows", canonical_bytes(asked.to_json()), now=7)
+    for label in ("moments", "rows"):
+        logged = context.store.query(key, label)
+        for party in ("north", "harbour", "valley"):
+            told = handler.query(party, key, label)
+            assert canonical_bytes(told.to_json()) == logged
+            assert canonical_bytes(parse_query(told.to_proto(), study).to_json()) == logged
+
+
+def test_a_rounds_query_is_read_once_however_many_answer(
+    handler: PartyHandler,
+    context: Context,
+    study: Study,
+    parties: list[PartyUnderTest],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[Any] = []
+
+    def counted(data: Any, study: Study) -> AnyQuery:
+        read.append(data)
+        return read_query(data, study)
+
+    monkeypatch.setattr(handler_module, "read_query", counted)
+    open_moments(context, study, parties)
+    for party in parties:
+        handler.query(party.name, study.digest(), "moments")
+        hand_in(handler, party.name, *stored_answer(party, "moments"))
+        hand_in(handler, party.name, *stored_answer(party, "moments"))
+    assert context.store.submitters(study.digest(), "moments") == {"north", "harbour", "valley"}
+    assert read == [{"kind": "sum-moments"}]
+    context.store.close_query(study.digest(), "moments", b"")
+    rows = Synthesize(make_model(study), share_rows(study))
+    context.store.open_query(study.digest(), "rows", canonical_bytes(rows.to_json()), now=7)
+    for party in parties:
+        handler.query(party.name, study.digest(), "rows")
+        handler.query(party.name, study.digest(), "moments")
+    assert read[1:] == [json.loads(canonical_bytes(rows.to_json()))]
+
+
+def test_queries_that_are_kept_are_few_and_never_mixed_up(
+    handler: PartyHandler, context: Context, study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handler_module, "MOST_QUERIES", 2)
+    studies = [study, *(make_study(name=f"study-{i}", rows=(40 + i, 50, 60)) for i in range(4))]
+    for number, other in enumerate(studies):
+        context.store.add_study(other, now=9)
+        rows = Synthesize(make_model(other), share_rows(other))
+        context.store.open_query(other.digest(), "rows", canonical_bytes(rows.to_json()), now=10 + number)
+    for other in (*studies, *reversed(studies), *studies):
+        told = handler.query("north", other.digest(), "rows")
+        assert isinstance(told, Synthesize)
+        assert told.rows == share_rows(other)
+        assert len(handler._queries) <= 2
 
 
 # Submissions
@@ -285,8 +354,8 @@ def test_a_round_must_be_open(
 def test_not_approved_is_noted_and_may_change(
     handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
 ) -> None:
-    handler.decline("north", "", study.digest(), NOT_APPROVED)
-    assert context.store.replied(study.digest(), "north", NOT_APPROVED)
+    handler.decline("north", "", study.digest(), DeclineReason.NOT_APPROVED)
+    assert context.store.replied(study.digest(), "north", ReplyKind.NOT_APPROVED)
     assert context.store.study(study.digest()).outcome is None
     assert kinds(handler, "north") == ["enrol"]
     enrol_all(handler, study, parties)
@@ -296,20 +365,21 @@ def test_any_other_decline_ends_the_study_and_says_who(handler: PartyHandler, co
     north, valley = (identity_of(name).fingerprint for name in ("north", "valley"))
     for stranger in ("", valley):
         refusal(
-            Code.CHECK_FAILED, lambda stranger=stranger: handler.decline("north", stranger, study.digest(), "spite")
+            Code.CHECK_FAILED,
+            lambda stranger=stranger: handler.decline("north", stranger, study.digest(), DeclineReason.CHECK_FAILED),
         )
     assert context.store.study(study.digest()).outcome is None
-    handler.decline("north", north, study.digest(), "its operator revoked the approval")
-    handler.decline("valley", valley, study.digest(), "too late")
+    handler.decline("north", north, study.digest(), DeclineReason.REVOKED)
+    handler.decline("valley", valley, study.digest(), DeclineReason.CHECK_FAILED)
     record = context.store.study(study.digest())
-    assert (record.outcome, record.reason) == ("aborted", "north declined: its operator revoked the approval.")
+    assert (record.outcome, record.reason) == (State.ABORTED, "north declined: its operator revoked the approval.")
     assert kinds(handler, "harbour") == ["aborted"]
 
 
 def test_a_published_study_stays_published(handler: PartyHandler, context: Context, study: Study) -> None:
     context.store.end_study(study.digest(), State.PUBLISHED)
-    handler.decline("north", identity_of("north").fingerprint, study.digest(), "changed its mind")
-    assert context.store.study(study.digest()).outcome == "published"
+    handler.decline("north", identity_of("north").fingerprint, study.digest(), DeclineReason.REVOKED)
+    assert context.store.study(study.digest()).outcome is State.PUBLISHED
 
 
 # Heads of ledgers

@@ -22,7 +22,8 @@ from synod.curator.store import State
 from synod.curator.study_handler import StudyHandler
 from synod.v1 import party_pb2 as pb
 from tests.support.curators import make_context, make_session
-from tests.support.parties import NAMES, identity_of, make_study
+from tests.support.keys import identity_of
+from tests.support.studies import NAMES, make_study
 from tests.unit.curator.test_store import make_submission
 
 SECONDS = 20.0
@@ -127,9 +128,9 @@ def test_a_round_wakes_those_who_answer_it(context: Context) -> None:
     async def scene() -> None:
         polls = Polls(context, *NAMES)
         session = make_session(context, study)
-        asked: list[asyncio.Task[bytes]] = []
-        query = LocalMarginals(())
-        woken = await polls.woken(lambda: asked.append(asyncio.create_task(session._ask(first.label, query))))
+        asked: list[asyncio.Task[Any]] = []
+        query = LocalMarginals(((0,),))
+        woken = await polls.woken(lambda: asked.append(asyncio.create_task(session.ask(first.label, query))))
         assert woken == {"harbour"}
         assert polls.answered() == {"harbour"}
 

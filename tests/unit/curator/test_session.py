@@ -14,12 +14,13 @@ import pytest
 from numpy.typing import NDArray
 
 from synod.common.protocol.manifest import verify_release
-from synod.common.protocol.queries import EncryptedSum
+from synod.common.protocol.queries.base import SumQuery
 from synod.common.protocol.queries.moments import moment_design
 from synod.common.protocol.submission import AnsweredStep, digest_of
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.encoding import Codes
 from synod.common.study.study import Study
+from synod.curator import combine as combine_module
 from synod.curator import session as session_module
 from synod.curator.context import Context
 from synod.curator.methods import hpdp_dp
@@ -117,7 +118,7 @@ def test_an_answered_query_comes_from_the_log(
         raise AssertionError("done again")
 
     monkeypatch.setattr(hpdp_dp, "fit_model", refuse)
-    monkeypatch.setattr(session_module, "add_all", refuse)
+    monkeypatch.setattr(combine_module, "add_all", refuse)
     run_study(folder, study, parties)
     assert release_files(folder, study) == straight
 
@@ -180,7 +181,7 @@ def spoil_masks(party: PartyUnderTest, parties: Sequence[PartyUnderTest], contex
     """An answer of the right form under the party's own signature, whose masks are of another transcript."""
     study = party.study
     transcript = make_transcript(study, parties, paillier_key(2))
-    other = replace(transcript, modulus=paillier_key().public.n, generator=paillier_key().public.h_s)
+    other = replace(transcript, key=paillier_key().public)
     changed = other.enrolments[0]
     swapped = replace(changed, nonce=bytes(32)).signed_by(identity_of(changed.name), study.digest())
     party.answer(seal(replace(other, enrolments=(swapped, *other.enrolments[1:]))))
@@ -227,7 +228,7 @@ def test_a_party_that_lies_grossly_ends_the_study(
     numbers[design.asked()] = np.arange(design.length)
 
     def lie(
-        query: EncryptedSum, study: Study, columns: Sequence[Codes], *args: Any, **kwargs: Any
+        query: SumQuery[Any], study: Study, columns: Sequence[Codes], *args: Any, **kwargs: Any
     ) -> NDArray[np.int64]:
         values = honest(query, study, columns, *args, **kwargs)
         if len(columns[0]) == 60:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 import pytest
-from synod.common.methods.base import LATER_METHODS
 
 from synod.common.crypto.certificates import AUTHORITY_DAYS, CERTIFICATE_DAYS
 from synod.common.models.moments import design_moments
@@ -18,11 +17,13 @@ from synod.common.runtime.wire import CHUNK_BYTES, MESSAGE_BYTES, open_channel
 from synod.common.runtime.yamltext import load_yaml
 from synod.common.study.encoding import Coding
 from synod.common.study.schema import LARGEST_DOMAIN, Attribute, CategoricalAttribute, IntegerAttribute
-from synod.common.study.study import LARGEST_ROSTER, LARGEST_SCHEMA, load_study
+from synod.common.study.study import LARGEST_ROSTER, LARGEST_SCHEMA, known_methods, load_study, parse_study
 from synod.deploy.cli.main import main
 from synod.deploy.cli.terminal import show_table
 from synod.deploy.launch.site import plan_paths
+from synod.party.client import LARGEST_DOCUMENT_BYTES
 from tests.support.pages import FENCE, INSTALLATION, PAGES, ROOT, SHELL, page_ids
+from tests.support.studies import study_document
 
 Settings = PartySettings | CuratorSettings | OperatorSettings
 SETTINGS: dict[str, type[Settings]] = {
@@ -139,9 +140,27 @@ def test_a_wrong_command_is_noticed(line: str) -> None:
         resolve(line.split(), is_mention=False)
 
 
-def test_methods_that_come_later_are_named() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert all(f"`{method}`" in readme for method in LATER_METHODS)
+def listed_methods() -> dict[str, set[str]]:
+    """The names in the README's table of methods, by their state."""
+    rows = re.findall(r"^\| ((?:`[\w-]+`(?:, )?)+) \| (there|not yet) \|", prose(ROOT / "README.md"), re.MULTILINE)
+    found: dict[str, set[str]] = {"there": set(), "not yet": set()}
+    for names, state in rows:
+        found[state] |= set(re.findall(r"[\w-]+", names))
+    return found
+
+
+def test_the_readme_lists_every_method_and_those_that_come_later() -> None:
+    assert listed_methods()["there"] == set(known_methods())
+
+
+@pytest.mark.parametrize("name", sorted(listed_methods()["not yet"]))
+def test_a_study_with_a_method_that_comes_later_is_refused(name: str) -> None:
+    with pytest.raises(SynodError, match="name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"):
+        parse_study(study_document(method={"name": name}), "the test's study")
+
+
+def test_methods_that_come_later_were_found_at_all() -> None:
+    assert len(listed_methods()["not yet"]) == 4
 
 
 def leaf_commands(group: click.Group) -> Iterator[click.Command]:
@@ -299,6 +318,7 @@ def test_limits_are_those_of_the_code() -> None:
     rows = [
         f"| one message | {MESSAGE_BYTES >> 20} MiB |",
         f"| one chunk of an answer, a document or a release | {CHUNK_BYTES >> 10} KiB |",
+        f"| a document or a query, all its parts together | {LARGEST_DOCUMENT_BYTES >> 20} MiB |",
         f"{LARGEST_ROSTER} parties, {LARGEST_SCHEMA:,} attributes, {LARGEST_DOMAIN:,} categories or bins each |",
         f"| certificates | authority {AUTHORITY_DAYS:,} days, others {CERTIFICATE_DAYS} days,",
     ]

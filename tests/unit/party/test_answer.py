@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,15 +12,16 @@ from synod.common.crypto.canonical import Json
 from synod.common.crypto.paillier import SecretKey, decrypt_all
 from synod.common.privacy.coins import Coins
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import sum_terms
 from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.protocol.queries.parsing import query_digest
 from synod.common.protocol.queries.rows import Synthesize, share_rows
 from synod.common.study.encoding import codings_of
 from synod.common.study.study import Study
-from synod.party.answer import Round, Secrets, answer_synthesize, noisy_values
+from synod.party.answer import Round, Secrets, noisy_values
+from synod.party.answer import answer as answer_round
 from synod.party.count.moments import sum_moments
 from synod.party.table.snapshot import Snapshot
+from synod.v1 import query_pb2 as pb
 from tests.support.encrypted_sums import answer, ask, open_sum
 from tests.support.keys import identity_of, paillier_key
 from tests.support.parties import PartyUnderTest, make_transcript, open_parties
@@ -51,7 +51,7 @@ def plain_sum(asked: Round, parties: list[PartyUnderTest]) -> list[int]:
     total = np.zeros(moment_design(asked.study).length, dtype=np.int64)
     for party in parties:
         coins = Coins(party.secrets.derive("noise", "moments", asked.query_hash.hex()))
-        terms = sum_terms(SumMoments(), asked.step, asked.study)
+        terms = SumMoments().terms(asked.step, asked.study)
         total += noisy_values(SumMoments(), asked.study, party.table, terms, coins=coins)
     return [int(value) for value in total]
 
@@ -64,14 +64,14 @@ def test_the_decrypted_sum_is_the_plain_sum_of_noisy_moments(study: Study, parti
 
 def test_values_are_the_exact_moments_plus_noise_of_the_right_size(study: Study, parties: list[PartyUnderTest]) -> None:
     asked = make_round(study, parties, 0)
-    terms = sum_terms(SumMoments(), asked.step, study)
+    terms = SumMoments().terms(asked.step, study)
     columns = parties[0].table
     noisy = noisy_values(SumMoments(), study, columns, terms, coins=Coins(bytes(32)))
     noise = noisy - sum_moments(moment_design(study), columns)
     assert noise.any()
     assert np.abs(noise).max() <= terms.noise_bound
     assert (noise % 2).any()
-    assert float(np.abs(noise).mean()) > float(terms.scale) / 20
+    assert float(np.abs(noise).mean()) > float(terms.law.scale) / 20
 
 
 def test_the_same_question_gets_the_same_bytes(study: Study, parties: list[PartyUnderTest]) -> None:
@@ -118,7 +118,7 @@ def test_noise_differs_by_study_snapshot_and_ledger(study: Study, parties: list[
         "snapshot": replace(secrets, snapshot=bytes(32)),
         "ledger": replace(secrets, root=bytes(32)),
     }[change]
-    terms = sum_terms(SumMoments(), asked.step, study)
+    terms = SumMoments().terms(asked.step, study)
     coins = [Coins(s.derive("noise", "moments", "q")) for s in (secrets, other)]
     columns = parties[0].table
     drawn = [noisy_values(SumMoments(), study, columns, terms, coins=each).tolist() for each in coins]
@@ -180,22 +180,23 @@ def test_secrets_do_not_show_themselves() -> None:
 # Synthetic rows
 
 
-def test_synthetic_rows_follow_the_question_and_read_no_row(
-    study: Study, parties: list[PartyUnderTest], tmp_path: Path
-) -> None:
+def test_synthetic_rows_follow_the_question_and_read_no_row(study: Study, parties: list[PartyUnderTest]) -> None:
     query = Synthesize(make_model(study), share_rows(study))
     step = plan_study(study).step("rows")
     base = make_round(study, parties, 2)
-    asked = replace(base, step=step, query_hash=query_digest(query, step, study))
-    secrets = parties[2].secrets
-    payload = answer_synthesize(query, asked, secrets=secrets)
-    assert payload == answer_synthesize(query, replace(asked, transcript_hash=bytes(32)), secrets=secrets)
-    assert payload != answer_synthesize(query, replace(asked, query_hash=bytes(32)), secrets=secrets)
-    assert payload != answer_synthesize(query, asked, secrets=parties[1].secrets)
-    start = 0
-    for coding in codings_of(study):
-        codes = np.frombuffer(payload, coding.dtype, 60, start)
+    asked = replace(base, step=step, query=query, query_hash=query_digest(query, step, study))
+
+    def draw(asked: Round, party: int = 2, table: int = 2) -> bytes:
+        return answer_round(asked, parties[table].table, secrets=parties[party].secrets, workers=1)
+
+    payload = draw(asked)
+    assert payload == draw(replace(asked, transcript_hash=bytes(32))) == draw(asked, table=0)
+    assert payload != draw(replace(asked, query_hash=bytes(32)))
+    assert payload != draw(asked, party=1)
+    message = pb.SyntheticRows.FromString(payload)
+    assert message.SerializeToString(deterministic=True) == payload
+    for column, coding in zip(message.columns, codings_of(study), strict=True):
+        codes = np.frombuffer(column, coding.dtype)
+        assert len(codes) == 60
         assert codes.max() < coding.size
         assert len(set(codes.tolist())) > 1
-        start += codes.nbytes
-    assert start == len(payload)

@@ -20,8 +20,8 @@ from tests.support.studies import categorical, make_study
 SNAPSHOT = bytes(range(32))
 
 
-def cost(text: str) -> Cost:
-    return Cost.parse(text)
+def cost(amount: str) -> Cost:
+    return Cost.pure(Fraction(amount))
 
 
 def approve(ledger: Ledger, study: Study, *, epsilon: str = "1", cap: str = "2", dataset: str = "d") -> None:
@@ -29,7 +29,7 @@ def approve(ledger: Ledger, study: Study, *, epsilon: str = "1", cap: str = "2",
 
 
 def charge(ledger: Ledger, study: Study, epsilon: str, *, label: str = "moments", payload: bytes = b"answer") -> None:
-    entry = {"label": label, "query": "aa", "transcript": "bb", "cost": epsilon, "answer": "cc"}
+    entry = {"label": label, "query": "aa", "transcript": "bb", "cost": str(cost(epsilon)), "answer": "cc"}
     ledger.charge(study.digest(), dict(entry), StoredAnswer({"label": label}, payload), now=3)
 
 
@@ -134,9 +134,9 @@ def history(ledger: Ledger, study: Study, tmp_path: Path) -> Path:
 
 
 TAMPERINGS = {
-    "declared less": lambda folder: rewrite(folder, 2, spent="0"),
-    "reserved more": lambda folder: rewrite(folder, 3, reserved="5"),
-    "charged less": lambda folder: rewrite(folder, 4, cost="1/10"),
+    "declared less": lambda folder: rewrite(folder, 2, spent=str(cost("0"))),
+    "reserved more": lambda folder: rewrite(folder, 3, reserved=str(cost("5"))),
+    "charged less": lambda folder: rewrite(folder, 4, cost=str(cost("1/10"))),
     "another time": lambda folder: rewrite(folder, 1, time=7),
     "another snapshot": lambda folder: rewrite(folder, 3, snapshot="00" * 32),
     "first gone": lambda folder: tamper(folder, "DELETE FROM entries WHERE sequence = 1"),
@@ -175,7 +175,7 @@ def test_an_emptied_ledger_is_not_opened(history: Path) -> None:
 
 def test_a_second_study_beyond_the_cap_is_refused(ledger: Ledger, study: Study) -> None:
     approve(ledger, study, epsilon="3/2")
-    with pytest.raises(SynodError, match=r"holds 1\.5") as caught:
+    with pytest.raises(SynodError, match=r"holds epsilon 1\.5 ") as caught:
         approve(ledger, make_study(name="second"), epsilon="1")
     assert caught.value.code is Code.REFUSED
     approve(ledger, make_study(name="third"), epsilon="1/2")
@@ -195,7 +195,7 @@ def test_another_connection_sees_what_is_held(ledger: Ledger, study: Study, tmp_
     other = Ledger.open(tmp_path)
     other.account()
     approve(ledger, study, epsilon="3/2")
-    with pytest.raises(SynodError, match=r"holds 1\.5"):
+    with pytest.raises(SynodError, match=r"holds epsilon 1\.5 "):
         approve(other, make_study(name="second"), epsilon="1")
 
 
@@ -264,13 +264,13 @@ def test_a_step_is_charged_once(ledger: Ledger, study: Study) -> None:
 def test_an_end_frees_what_was_not_charged(ledger: Ledger, study: Study, outcome: ApprovalState) -> None:
     approve(ledger, study, epsilon="2")
     charge(ledger, study, "1/2")
-    with pytest.raises(SynodError, match=r"holds 1\.5"):
+    with pytest.raises(SynodError, match=r"holds epsilon 1\.5 "):
         approve(ledger, make_study(name="second"), epsilon="3/2")
     ledger.end_study(study.digest(), outcome, now=4)
     assert ledger.account().approvals[study.digest().hex()].state is outcome
     approve(ledger, make_study(name="second"), epsilon="3/2")
     account = ledger.account()
-    assert (account.spent("d").epsilon, account.held("d").epsilon) == (Fraction(1, 2), Fraction(3, 2))
+    assert (account.spent("d"), account.held("d")) == (cost("1/2"), cost("3/2"))
 
 
 def test_a_second_end_changes_nothing(ledger: Ledger, study: Study) -> None:
@@ -288,7 +288,7 @@ def test_a_declaration_never_goes_down(ledger: Ledger, study: Study) -> None:
     with pytest.raises(SynodError, match="declared") as caught:
         ledger.declare_spent("d", cost("1"), now=3)
     assert caught.value.code is Code.REFUSED
-    with pytest.raises(SynodError, match=r"has spent 1\.5"):
+    with pytest.raises(SynodError, match=r"has spent epsilon 1\.5 "):
         approve(ledger, study, epsilon="1")
     ledger.declare_spent("d", cost("7/4"), now=4)
     ledger.declare_spent("other", cost("0"), now=4)
@@ -338,7 +338,7 @@ def test_charge_and_answer_stand_or_fall_together(ledger: Ledger, study: Study) 
     with pytest.raises(TypeError):
         ledger.charge(
             study.digest(),
-            {"label": "moments", "query": "aa", "transcript": "bb", "cost": "1"},
+            {"label": "moments", "query": "aa", "transcript": "bb", "cost": str(cost("1"))},
             StoredAnswer({"score": 0.5}, b"no float has a canonical form"),
             now=3,
         )

@@ -1,6 +1,7 @@
 """A party's checks before it answers: each of the seven fails on its own tampering, and then nothing is charged."""
 
 import json
+import struct
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,15 +11,20 @@ import pytest
 
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.crypto.identity import verify
+from synod.common.crypto.paillier import PublicKey
 from synod.common.models.gaussian import GRID
+from synod.common.protocol.envelope import sign_document
+from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals
 from synod.common.protocol.queries.rows import Synthesize, share_rows
 from synod.common.protocol.submission import AnsweredStep, Submission, account_statement, digest_of
 from synod.common.protocol.transcript import Enrolment, Transcript
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
+from synod.party.account import ApprovalState
 from synod.party.rounds import next_step, open_approval
+from synod.v1 import query_pb2 as pb
 from tests.support.keys import identity_of, paillier_key
-from tests.support.parties import MOMENTS, PartyUnderTest, encode_query, make_transcript, open_parties, open_party, seal
+from tests.support.parties import MOMENTS, PartyUnderTest, make_transcript, open_parties, open_party, seal
 from tests.support.studies import draw_columns, make_model, make_study
 
 
@@ -37,7 +43,7 @@ def transcript(study: Study, parties: list[PartyUnderTest]) -> Transcript:
     return make_transcript(study, parties)
 
 
-def refusal(party: PartyUnderTest, document: bytes, query: bytes = MOMENTS, label: str = "moments") -> SynodError:
+def refusal(party: PartyUnderTest, document: bytes, query: pb.Query = MOMENTS, label: str = "moments") -> SynodError:
     before = party.ledger.entries()
     with pytest.raises(SynodError) as caught:
         party.check(document, query, label)
@@ -45,8 +51,8 @@ def refusal(party: PartyUnderTest, document: bytes, query: bytes = MOMENTS, labe
     return caught.value
 
 
-def rows_query(study: Study) -> bytes:
-    return encode_query(Synthesize(make_model(study), share_rows(study)))
+def rows_query(study: Study) -> pb.Query:
+    return Synthesize(make_model(study), share_rows(study)).to_proto()
 
 
 def test_a_sound_round_passes(study: Study, parties: list[PartyUnderTest], transcript: Transcript) -> None:
@@ -65,17 +71,17 @@ def test_1_another_curator(parties: list[PartyUnderTest], transcript: Transcript
 
 @pytest.mark.parametrize("signature", ["", "00" * 64])
 def test_1_no_signature(parties: list[PartyUnderTest], transcript: Transcript, signature: str) -> None:
-    assert "signature of the curator" in str(refusal(parties[0], seal(transcript, signature=signature)))
+    assert "signature on the transcript is not valid" in str(refusal(parties[0], seal(transcript, signature=signature)))
 
 
 def test_1_a_signature_of_another_context(parties: list[PartyUnderTest], transcript: Transcript) -> None:
-    signature = identity_of("curator").sign("manifest", transcript.to_json()).hex()
-    assert "signature of the curator" in str(refusal(parties[0], seal(transcript, signature=signature)))
+    signature = sign_document("manifest", transcript.to_json(), identity_of("curator"))["signature"]
+    assert "signature on the transcript is not valid" in str(refusal(parties[0], seal(transcript, signature=signature)))
 
 
 def test_1_altered_after_signing(parties: list[PartyUnderTest], transcript: Transcript) -> None:
-    altered = replace(transcript, generator=transcript.generator + 1).to_json()
-    assert "signature of the curator" in str(refusal(parties[0], seal(transcript, transcript=altered)))
+    altered: Any = PublicKey(transcript.key.n, transcript.key.h_s + 1).to_json()
+    assert "signature on the transcript is not valid" in str(refusal(parties[0], seal(transcript, key=altered)))
 
 
 MALFORMED: dict[str, bytes] = {
@@ -84,8 +90,11 @@ MALFORMED: dict[str, bytes] = {
     "a list": b"[]",
     "a number": b"7",
     "empty": b"{}",
-    "no hex": b'{"curator":"xyz","signature":"00","transcript":{}}',
-    "numbers for hex": b'{"curator":1,"signature":2,"transcript":{}}',
+    "too deep": b"[" * 100_000,
+    "no signer": b'{"signature":"00","study":"00"}',
+    "no signature": b'{"signer":"00","study":"00"}',
+    "no hex": b'{"signer":"xyz","signature":"00","study":"00"}',
+    "numbers for hex": b'{"signer":1,"signature":2,"study":"00"}',
 }
 
 
@@ -94,39 +103,34 @@ def test_1_malformed_envelopes(parties: list[PartyUnderTest], document: bytes) -
     assert refusal(parties[0], document).code is Code.CHECK_FAILED
 
 
-def sign_content(content: Any) -> bytes:
-    """An envelope around anything at all that the curator may sign."""
-    curator = identity_of("curator")
-    envelope = {
-        "transcript": content,
-        "curator": curator.public_key.hex(),
-        "signature": curator.sign("transcript", content).hex(),
-    }
-    return json.dumps(envelope).encode()
-
-
 @pytest.mark.parametrize(
     "change",
     [
         {"protocol": "synod/v2"},
         {"enrolments": 7},
         {"enrolments": [7]},
-        {"modulus": 5},
+        {"key": 5},
+        {"key": ""},
+        {"key": {"n": 5, "h_s": 7}},
+        {"key": {"n": "", "h_s": ""}},
+        {"key": {"n": "05", "h_s": "7"}},
+        {"key": {"n": "5", "h_s": "7", "more": "1"}},
         {"study": "zz"},
-        {"modulus": ""},
     ],
     ids=str,
 )
 def test_1_malformed_transcripts(parties: list[PartyUnderTest], transcript: Transcript, change: dict[str, Any]) -> None:
-    content = {**transcript.to_json(), **change}
-    assert refusal(parties[0], sign_content(content)).code is Code.CHECK_FAILED
+    document = sign_document("transcript", {**transcript.to_json(), **change}, identity_of("curator"))
+    error = refusal(parties[0], canonical_bytes(document))
+    assert error.code is Code.CHECK_FAILED
+    assert "malformed" in str(error) or "another protocol version" in str(error)
 
 
 def test_1_a_transcript_with_a_number_that_cannot_be_signed(
     parties: list[PartyUnderTest], transcript: Transcript
 ) -> None:
     document = json.loads(seal(transcript))
-    document["transcript"]["weight"] = 0.5
+    document["weight"] = 0.5
     assert refusal(parties[0], json.dumps(document).encode()).code is Code.CHECK_FAILED
 
 
@@ -199,7 +203,7 @@ def test_3_own_keys_must_be_the_enrolled_ones(study: Study, parties: list[PartyU
 
 def test_4_a_weak_key(study: Study, parties: list[PartyUnderTest], transcript: Transcript) -> None:
     weak = paillier_key(3, bits=1024).public
-    error = refusal(parties[0], seal(replace(transcript, modulus=weak.n, generator=weak.h_s)))
+    error = refusal(parties[0], seal(replace(transcript, key=weak)))
     assert "2048 bits" in str(error)
     assert error.code is Code.CHECK_FAILED
 
@@ -218,8 +222,8 @@ KEYS: dict[str, Callable[[int, int], tuple[int, int]]] = {
 def test_4_an_unsound_key(
     parties: list[PartyUnderTest], transcript: Transcript, change: Callable[..., tuple[int, int]]
 ) -> None:
-    modulus, generator = change(transcript.modulus, transcript.generator)
-    error = refusal(parties[0], seal(replace(transcript, modulus=modulus, generator=generator)))
+    modulus, generator = change(transcript.key.n, transcript.key.h_s)
+    error = refusal(parties[0], seal(replace(transcript, key=PublicKey(modulus, generator))))
     assert error.code is Code.CHECK_FAILED
 
 
@@ -253,31 +257,36 @@ def test_6_steps_come_in_order_and_once(study: Study, parties: list[PartyUnderTe
     for label, query in (("moments", MOMENTS), ("rows", rows_query(study))):
         assert "not the next step" in str(refusal(party, document, query, label))
     charges = [(entry["label"], entry["cost"]) for entry in party.ledger.entries() if entry["kind"] == "charged"]
-    assert charges == [("moments", "1"), ("rows", "0")]
+    assert charges == [("moments", "epsilon:1"), ("rows", "epsilon:0")]
 
 
 # 7. the planned query
 
-QUERIES: dict[str, Any] = {
-    "unknown kind": {"kind": "sum-marginals"},
-    "no kind": {},
-    "a list": [],
-    "another kind": {"kind": "synthesize"},
-    "another epsilon": {"kind": "sum-moments", "epsilon": "100"},
-    "a column more": {"kind": "sum-moments", "columns": ["sex"]},
+MORE = b"\x98\x06\x01"  # field 99 of any message: the number 1
+QUERIES: dict[str, pb.Query] = {
+    "no kind": pb.Query(),
+    "an unknown kind": pb.Query.FromString(b"\x9a\x06\x00"),
+    "an unknown kind beside it": pb.Query.FromString(MOMENTS.SerializeToString() + b"\x9a\x06\x00"),
+    "another kind": pb.Query(synthesize=pb.Synthesize()),
+    "a sum of another kind": SumMarginals(((0,),)).to_proto(),
+    "counts of its own": LocalMarginals(((0,),)).to_proto(),
+    "a field more": pb.Query(sum_moments=pb.SumMoments.FromString(MORE)),
 }
 
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES.keys())
-def test_7_an_unplanned_query(parties: list[PartyUnderTest], transcript: Transcript, query: Any) -> None:
-    error = refusal(parties[0], seal(transcript), canonical_bytes(query))
+def test_7_an_unplanned_query(parties: list[PartyUnderTest], transcript: Transcript, query: pb.Query) -> None:
+    error = refusal(parties[0], seal(transcript), query)
     assert error.code in (Code.REFUSED, Code.INVALID)
 
 
 def test_7_another_spelling_of_the_same_query(parties: list[PartyUnderTest], transcript: Transcript) -> None:
-    for document in (b'{"kind": "sum-moments"}', MOMENTS + b" ", b'{"kind":"synthesize","kind":"sum-moments"}'):
-        assert refusal(parties[0], seal(transcript), document).code is Code.REFUSED
-    assert refusal(parties[0], seal(transcript), b"{").code is Code.CHECK_FAILED
+    """Q is a hash over what was parsed, so that there is no second Q for the same question."""
+    once, rows = MOMENTS.SerializeToString(), pb.Query(synthesize=pb.Synthesize()).SerializeToString()
+    planned = parties[0].check(seal(transcript))
+    for spelled in (once + once, rows + once):
+        asked = parties[0].check(seal(transcript), pb.Query.FromString(spelled))
+        assert (asked.query, asked.query_hash) == (planned.query, planned.query_hash)
 
 
 def test_7_a_step_of_the_other_kind(study: Study, parties: list[PartyUnderTest], transcript: Transcript) -> None:
@@ -289,30 +298,36 @@ def test_7_a_step_of_the_other_kind(study: Study, parties: list[PartyUnderTest],
     assert "not of the kind" in str(refusal(parties[0], document, MOMENTS, "rows"))
 
 
-def change_model(study: Study, change: Callable[[dict[str, Any]], Any]) -> bytes:
-    query = json.loads(rows_query(study))
-    change(query)
-    return json.dumps(query, sort_keys=True, separators=(",", ":")).encode()
+Change = Callable[[pb.Synthesize], object]
 
 
-MODELS: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "another row count": lambda q: q.update(rows=[150, 0, 0]),
-    "no model": lambda q: q.update(model=None),
-    "no loadings": lambda q: q["model"].pop("loadings"),
-    "too few columns": lambda q: q["model"]["shift"].pop(),
-    "negative noise": lambda q: q["model"].update(noise=-1),
-    "a fraction": lambda q: q["model"].update(noise=0.5),
-    "ragged": lambda q: q["model"]["loadings"][0].append(1),
-    "beyond any integer": lambda q: q["model"]["shift"].__setitem__(0, 10**40),
-    "beyond the canonical form": lambda q: q["model"]["shift"].__setitem__(0, 2**60),
-    "a key more": lambda q: q["model"].update(more=1),
-    "a text": lambda q: q["model"]["shift"].__setitem__(0, "7"),
+def change_model(study: Study, change: Change) -> pb.Query:
+    query = rows_query(study)
+    change(query.synthesize)
+    return query
+
+
+HALF = b"\x11" + struct.pack("<d", 0.5)  # a double where `noise` is
+MODELS: dict[str, Change] = {
+    "another row count": lambda q: q.MergeFrom(pb.Synthesize(rows=[0])),
+    "other shares": lambda q: q.rows.__setitem__(slice(None), [150, 0, 0]),
+    "no model": lambda q: q.ClearField("model"),
+    "no loadings": lambda q: q.model.ClearField("loadings"),
+    "too few columns": lambda q: q.model.shift.pop(),
+    "too many columns": lambda q: q.model.spread.append(7),
+    "negative noise": lambda q: setattr(q.model, "noise", -1),
+    "a fraction": lambda q: q.model.MergeFromString(HALF),
+    "ragged": lambda q: q.model.loadings[0].values.append(1),
+    "the largest integer": lambda q: q.model.shift.__setitem__(0, 2**63 - 1),
+    "beyond the canonical form": lambda q: q.model.shift.__setitem__(0, 2**60),
+    "a field more": lambda q: q.model.MergeFromString(MORE),
+    "a field more in a row": lambda q: q.model.loadings[0].MergeFromString(MORE),
 }
 
 
 @pytest.mark.parametrize("change", MODELS.values(), ids=MODELS.keys())
 def test_7_a_model_that_is_none(
-    study: Study, parties: list[PartyUnderTest], transcript: Transcript, change: Callable[[dict[str, Any]], Any]
+    study: Study, parties: list[PartyUnderTest], transcript: Transcript, change: Change
 ) -> None:
     document = seal(transcript)
     parties[0].answer(document)
@@ -343,7 +358,7 @@ def test_an_answer_is_signed_bound_and_stored_with_its_charge(
     statement = account_statement("harbour", asked.transcript_hash, steps)
     assert verify(key, "account", statement, submission.account_signature)
     entry = party.ledger.entries()[-1]
-    assert (entry["kind"], entry["cost"], entry["time"]) == ("charged", "1", 77)
+    assert (entry["kind"], entry["cost"], entry["time"]) == ("charged", "epsilon:1", 77)
     assert entry["transcript"] == asked.transcript_hash.hex()
     assert entry["answer"] == submission.digest.hex()
 
@@ -369,7 +384,7 @@ def test_an_ended_approval_answers_nothing(study: Study, parties: list[PartyUnde
     with pytest.raises(SynodError) as caught:
         open_approval(ledger, bytes(32))
     assert caught.value.code is Code.NOT_READY
-    ledger.end_study(study.digest(), "revoked", now=4)
+    ledger.end_study(study.digest(), ApprovalState.REVOKED, now=4)
     with pytest.raises(SynodError, match="revoked") as caught:
         open_approval(ledger, study.digest())
     assert caught.value.code is Code.REFUSED

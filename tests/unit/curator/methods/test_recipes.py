@@ -3,29 +3,28 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json, canonical_bytes
-from synod.common.models.gaussian import GaussianModel
+from synod.common.methods.dp_ccbn import candidate_families, largest_sum
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import check_answerable
-from synod.common.protocol.queries.base import Query
-from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals
-from synod.common.protocol.queries.parents import Choice, ChooseParents
-from synod.common.protocol.queries.parsing import parse_query
+from synod.common.protocol.queries.base import Query, check_within
+from synod.common.protocol.queries.marginals import SumMarginals
+from synod.common.protocol.queries.parsing import check_feasible, parse_query, read_query
 from synod.common.protocol.queries.rows import share_rows
 from synod.common.protocol.steps import QueryKind
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.features import features_of, sizes_of
 from synod.common.study.study import Study
-from synod.curator.methods import RECIPES
-from synod.curator.methods.base import Parties, Publication, Sets
+from synod.curator.methods import base
+from synod.curator.methods.base import Parties, Publication
+from synod.curator.methods.dp_ccbn import list_candidates
 from synod.curator.release.files import decode_table
 from synod.deploy.simulate import InProcessParties, publish_in_process
 from tests.support.keys import seeded
@@ -40,6 +39,7 @@ METHODS: dict[str, dict[str, Any]] = {
 every_method = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())
 
 T = TypeVar("T")
+AnswerT = TypeVar("AnswerT")
 
 
 MIXED: list[dict[str, Any]] = [
@@ -94,28 +94,13 @@ class Recorder:
     asked: list[tuple[str, QueryKind]] = field(default_factory=list)
     remembered: list[str] = field(default_factory=list)
 
-    def _note(self, label: str, query: Query) -> None:
-        assert parse_query(query.to_json(), self.inner.study) == query
-        check_answerable(query, self.inner.study, 10_000_000)
+    async def ask(self, label: str, query: Query[AnswerT]) -> AnswerT:
+        study = self.inner.study
+        assert parse_query(query.to_proto(), study) == query
+        assert read_query(query.to_json(), study) == query
+        check_within(query, plan_study(study).step(label), study)
         self.asked.append((label, query.kind))
-
-    async def sum_moments(self, label: str) -> NDArray[np.int64]:
-        raise AssertionError(label)
-
-    async def synthesize(self, label: str, model: GaussianModel) -> list[Codes]:
-        raise AssertionError(label)
-
-    async def sum_marginals(self, label: str, sets: Sets) -> list[NDArray[np.int64]]:
-        self._note(label, SumMarginals(sets))
-        return await self.inner.sum_marginals(label, sets)
-
-    async def local_marginals(self, label: str, sets: Sets) -> list[NDArray[np.int64]]:
-        self._note(label, LocalMarginals(sets))
-        return await self.inner.local_marginals(label, sets)
-
-    async def choose_parents(self, label: str, query: ChooseParents) -> list[Choice]:
-        self._note(label, query)
-        return await self.inner.choose_parents(label, query)
+        return await self.inner.ask(label, query)
 
     async def compute(self, work: Callable[[], T]) -> T:
         return await self.inner.compute(work)
@@ -131,7 +116,7 @@ def record(study: Study, tables: Sequence[Sequence[Codes]]) -> tuple[Publication
     parties: Parties = recorder
 
     async def run() -> Publication:
-        return await RECIPES[study.method.name](study, parties, rng=rng)
+        return await base.publish(study, parties, rng=rng)
 
     return asyncio.run(run()), recorder
 
@@ -330,13 +315,34 @@ def test_dp_subn_asks_its_phases_in_order() -> None:
 def test_dp_ccbn_refuses_an_absurd_size_before_anything_is_asked() -> None:
     schema = [categorical(f"x{i}", 2) for i in range(40)]
     study = make_study(schema=schema, method=METHODS["dp-ccbn"], rows=(10**6,) * 3, epsilon="1")
-    rng = np.random.default_rng(1)
-    recorder = Recorder(InProcessParties(study, (), seeded(1), rng))
-
-    async def run() -> Publication:
-        return await RECIPES["dp-ccbn"](study, recorder, rng=rng)
-
     with pytest.raises(SynodError, match="DP-CCBN would ask for more than 200,000 numbers") as caught:
-        asyncio.run(run())
+        check_feasible(study)
     assert caught.value.code is Code.REFUSED
-    assert recorder.asked == []
+
+
+def ccbn_of(sizes: Sequence[int], max_numbers: int, cells: int) -> Study:
+    method = {**METHODS["dp-ccbn"], "encoding": "vanilla", "max_numbers": max_numbers, "parameter_cells": cells}
+    schema = [categorical(f"x{i}", size) for i, size in enumerate(sizes)]
+    return make_study(schema=schema, method=method, rows=(400, 50, 60), epsilon="10")
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 2, 2), (2, 3, 4, 5), (5, 4, 3, 2), (20, 2, 2, 2), (2, 2, 2, 20)])
+@pytest.mark.parametrize("cells", [8, 12, 60])
+def test_dp_ccbn_asks_for_something_in_any_order_and_never_for_too_much(sizes: tuple[int, ...], cells: int) -> None:
+    """At the very edge of what `check` lets pass, whichever features are placed before."""
+    most = largest_sum(ccbn_of(sizes, 10_000, cells), cells, 10_000)
+    study = ccbn_of(sizes, most, cells)
+    check_feasible(study)
+    with pytest.raises(SynodError, match="DP-CCBN would ask for more than"):
+        check_feasible(ccbn_of(sizes, most - 1, cells))
+    step = plan_study(study).step("candidates-1")
+    for placed in (list(order) for length in (1, 2, 3) for order in combinations(range(4), length)):
+        pairs = list_candidates(study, placed)
+        assert pairs
+        assert len(set(pairs)) == len(pairs)
+        assert all(pair.feature not in placed and set(pair.parents) <= set(placed) for pair in pairs)
+        query = SumMarginals(tuple(sorted({tuple(sorted(pair.family)) for pair in pairs})))
+        check_within(query, step, study)
+        if placed == list(range(len(placed))):
+            whole = candidate_families(sizes, placed, cells)
+            assert [(pair.feature, pair.parents) for pair in pairs] == whole, "nothing is left out of what was checked"

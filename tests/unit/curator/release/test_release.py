@@ -128,7 +128,7 @@ def test_a_release_verifies_and_holds_what_it_should(answered: AnsweredStudy) ->
     manifest = json.loads(files["manifest.json"])
     assert manifest["study_hash"] == answered.study.digest().hex()
     assert {name: account["spent"] for name, account in manifest["parties"].items()} == dict.fromkeys(
-        ("north", "harbour", "valley"), "1"
+        ("north", "harbour", "valley"), "epsilon:1"
     )
     assert json.loads(files["model.json"])["method"] == "hpdp-dp"
     rows = read_csv(answered.target / "synthetic.csv")
@@ -145,7 +145,7 @@ def test_the_report_belongs_to_the_release(answered: AnsweredStudy) -> None:
     assert manifest["files"]["report.html"]["sha256"] == hashlib.sha256(files["report.html"]).hexdigest()
     assert manifest["study_hash"] in page
     assert manifest["transcript_hash"] in page
-    assert fingerprint(bytes.fromhex(manifest["curator"])) in page
+    assert fingerprint(bytes.fromhex(manifest["signer"])) in page
     assert f"Synod {manifest['versions']['synod-dp']}" in page
     (answered.target / "report.html").write_text(page.replace("care-survey", "another"))
     with pytest.raises(SynodError, match=r"report\.html is not the one that was released"):

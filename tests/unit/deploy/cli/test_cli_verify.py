@@ -161,7 +161,7 @@ def test_a_release_that_another_key_took_over(release: Path, tmp_path: Path) -> 
     manifest = json.loads(path.read_text())
     manifest.pop("signature")
     thief = identity_of("thief")
-    manifest["curator"] = thief.public_key.hex()
+    manifest["signer"] = thief.public_key.hex()
     path.write_text(json.dumps({**manifest, "signature": thief.sign("manifest", manifest).hex()}))
     assert synod("verify", release).code == 0
     ending = synod("verify", release, "--trust", write_trust(tmp_path / "trust", *SIGNERS))

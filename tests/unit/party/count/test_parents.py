@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from synod.common.protocol.answers import check_answer, write_choices
 
 from synod.common.models.candidates import Score
 from synod.common.privacy.coins import Coins
@@ -16,9 +15,9 @@ from synod.common.privacy.cost import Cost
 from synod.common.privacy.noise import share_variance
 from synod.common.protocol.queries.marginals import LocalMarginals
 from synod.common.protocol.queries.parents import ChooseParents
-from synod.common.protocol.steps import QueryKind, Step
+from synod.common.protocol.steps import Limit, QueryKind, Step
 from synod.common.study.encoding import Codes, codings_of
-from synod.common.study.features import encode_features, sizes_of
+from synod.common.study.features import sizes_of, space_of
 from synod.common.study.study import Study
 from synod.party.count import parents as parents_module
 from synod.party.count.choice import permute_and_flip
@@ -38,12 +37,12 @@ def sized(*sizes: int, encoding: str = "vanilla", **changes: Any) -> Study:
 
 
 def step_of(epsilon: Fraction, kind: QueryKind = QueryKind.LOCAL_MARGINALS) -> Step:
-    return Step("update-north", kind, ("north",), Cost(epsilon))
+    return Step("update-north", "update", kind, ("north",), Cost.pure(epsilon), Limit(numbers=10_000))
 
 
 def count_slowly(sets: list[tuple[int, ...]], study: Study, columns: tuple[Codes, ...]) -> list[int]:
     """One row after the other, one cell after the other."""
-    rows = list(zip(*(column.tolist() for column in encode_features(study, columns)), strict=True))
+    rows = list(zip(*(column.tolist() for column in space_of(study).encode(columns)), strict=True))
     counts = []
     for features in sets:
         seen = Counter(tuple(row[feature] for feature in features) for row in rows)
@@ -123,7 +122,7 @@ def test_choices_stay_inside_the_query_and_follow_from_the_coins(seed: int) -> N
         assert set(parents) <= allowed
         assert len(parents) == min(2, len(allowed))
         placed.add(feature)
-    check_answer(CHOICE, write_choices(chosen), study, "north")
+    assert CHOICE.read_answer(CHOICE.write_answer(chosen), study, "north") == chosen
     assert chosen == choose_parents(CHOICE, step, study, columns, coins=seeded(seed))
 
 

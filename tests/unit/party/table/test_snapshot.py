@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from synod.common.runtime.errors import Code, SynodError
+from synod.common.study.encoding import codings_of
 from synod.party.table.encode import read_table
 from synod.party.table.snapshot import Snapshot, drop_snapshot, load_snapshot, save_snapshot
 from tests.support.sources import AGE, COLOUR, study_of, write_csv
@@ -83,7 +84,7 @@ def test_a_tampered_snapshot_is_refused(tmp_path: Path, damage: str) -> None:
 def test_a_snapshot_needs_no_table_any_more(tmp_path: Path) -> None:
     path = write_csv(tmp_path, {"age": [3, 2, 1]})
     study = study_of(3, AGE)
-    snapshot = read_table(path, study, unit=None, expected_rows=3)
+    snapshot = read_table(path, codings_of(study), unit=None, expected_rows=3)
     save_snapshot(tmp_path / "s", snapshot)
     write_csv(tmp_path, {"age": [5, 5, 5]})
     back = load_snapshot(tmp_path / "s", study, snapshot.digest(), seal=bytes)

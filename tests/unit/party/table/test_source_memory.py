@@ -34,8 +34,8 @@ import numpy as np
 import pyarrow.csv, pyarrow.parquet
 from synod.common.privacy.coins import Coins
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import sum_terms
 from synod.common.protocol.queries.moments import SumMoments
+from synod.common.study.encoding import codings_of
 from synod.party.answer import noisy_values
 from synod.party.table.snapshot import load_snapshot, save_snapshot
 from synod.party.table.encode import read_table
@@ -45,13 +45,13 @@ setup = json.loads(sys.stdin.read())
 study = make_study(rows=(setup["rows"], 5, 5), schema=setup["schema"])
 digest = b""
 if setup["source"]:
-    snapshot = read_table(Path(setup["source"]), study, unit=None, expected_rows=setup["rows"])
+    snapshot = read_table(Path(setup["source"]), codings_of(study), unit=None, expected_rows=setup["rows"])
     folder = Path(setup["folder"])
     save_snapshot(folder, snapshot)
     digest = snapshot.digest()
     del snapshot
     snapshot = load_snapshot(folder, study, digest, seal=bytes)
-    terms = sum_terms(SumMoments(), plan_study(study).step("moments"), study)
+    terms = SumMoments().terms(plan_study(study).step("moments"), study)
     values = noisy_values(SumMoments(), study, snapshot.columns, terms, coins=Coins(bytes(32)))
     assert len(values) == terms.length
 # The peak of this program alone: ru_maxrss would begin with the parent's size, from before the exec.

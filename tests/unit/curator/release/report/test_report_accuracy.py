@@ -11,17 +11,20 @@ import pytest
 from synod.common.models.moments import unfold
 from synod.common.privacy.noise import sample_shares
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import sum_terms
 from synod.common.protocol.queries.moments import SumMoments, moment_design
-from synod.curator.methods.base import Released
+from synod.common.study.study import Study
+from synod.curator.methods.base import CountError, Publication, Released, publisher_of
 from synod.curator.network.evidence import Evidence
-from synod.curator.release.report.accuracy import expected_error
 from synod.curator.release.report.graph import read_networks
 from tests.support.keys import seeded
 from tests.support.reports import render_report, section, text_of
 from tests.support.studies import categorical, integer, make_study
 
 DRAWS = 600
+
+
+def expected_error(study: Study, publication: Publication) -> CountError:
+    return publisher_of(study).expected_error(study, publication)
 
 
 def categories(*sizes: int) -> list[dict[str, Any]]:
@@ -32,9 +35,9 @@ def categories(*sizes: int) -> list[dict[str, Any]]:
 def test_moments_have_the_error_that_is_stated(sizes: tuple[int, ...]) -> None:
     """Noise alone, drawn as parties draw it, turned into counts of two categories."""
     study = make_study(schema=categories(*sizes), method={"name": "hpdp-dp", "link": "linear"})
-    design, terms = moment_design(study), sum_terms(SumMoments(), plan_study(study).step("moments"), study)
+    design, terms = moment_design(study), SumMoments().terms(plan_study(study).step("moments"), study)
     count = DRAWS * 3 * terms.length
-    noise = sample_shares(count, shape=terms.shape, scale=terms.scale, coins=seeded(3))
+    noise = sample_shares(count, shape=terms.law.shape, scale=terms.law.scale, coins=seeded(3))
     squares: dict[tuple[int, int], list[float]] = {}
     indicator = indicators(design)
     for moments in noise.reshape(DRAWS, 3, -1).sum(axis=1):
