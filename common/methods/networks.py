@@ -5,7 +5,7 @@ from fractions import Fraction
 from math import ceil, comb, prod
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from synod.common.models.candidates import Score, shortlist_length
 from synod.common.protocol.steps import Limit
@@ -35,12 +35,6 @@ class NetworkMethod(Method):
     encoding: Literal[Auto, FeatureEncoding] = "auto"
     max_candidates: Annotated[int, Field(ge=100, le=10_000_000)] = 500_000
 
-    @model_validator(mode="after")
-    def _check_score(self) -> "NetworkMethod":
-        if self.score == "F" and self.encoding == "vanilla":
-            raise ValueError("the score F is of binary features; it needs the encoding binary or gray")
-        return self
-
     @property
     def feature_encoding(self) -> FeatureEncoding:
         """`auto` is binary, the papers' encoding."""
@@ -54,7 +48,10 @@ class NetworkMethod(Method):
     def common_keys(self, study: Study) -> dict[str, object]:
         """The resolved values of the keys above: F is for binary features, R for others."""
         features = FeatureSpace(codings_of(study), self.feature_encoding).features
-        best: Score = "F" if all(feature.size == 2 for feature in features) else "R"
+        is_binary = all(feature.size == 2 for feature in features)
+        if self.score == "F" and not is_binary:
+            raise invalid("the score F is of binary features; it needs the encoding binary or gray.")
+        best: Score = "F" if is_binary else "R"
         return {"encoding": self.feature_encoding, "score": best if self.score == "auto" else self.score}
 
     def choice_limit(self, study: Study, cells: int, draws: int) -> Limit:

@@ -2,72 +2,23 @@
 
 import shutil
 from collections.abc import Iterator
-from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from synod.common.methods import dp_subn
-from synod.common.models import usefulness
 from synod.common.protocol.manifest import verify_release
-from synod.common.protocol.plan import plan_study
 from synod.common.runtime.errors import Code, SynodError
-from synod.common.study import schema
-from synod.common.study.features import features_of
-from synod.common.study.study import Method, Study, known_methods
+from synod.common.study.study import Method, known_methods
+from tests.support import defaults
 
 DATA = Path(__file__).resolve().parents[3] / "data"
 KEPT = sorted(path for path in DATA.glob("release-0.1-*"))
-DIFFERENT: dict[str, Any] = {
-    "theta": Decimal(1),
-    "theta_frontier": Decimal(1),
-    "max_candidates": 100,
-    "max_view_cells": 64,
-    "update": "joint",
-    "beta": Decimal("0.7"),
-    "split": (Decimal("0.1"), Decimal("0.9")),
-    "max_numbers": 7,
-    "contribution": Decimal("0.5"),
-    "levels": 1024,
-    "link": "linear",
-    "encoding": "gray",
-    "score": "R",
-    "collusion": 0,
-    "key_bits": 2048,
-}
-
-
-def change_default(model: type[Any], field: str, value: object) -> None:
-    model.model_fields[field].default = value
-    model.model_rebuild(force=True)
 
 
 @pytest.fixture
-def other_defaults(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A later version of the code, in which every default is another."""
-    monkeypatch.setattr(dp_subn, "BEST_SPLITS", dict.fromkeys(dp_subn.BEST_SPLITS, (Decimal("0.1"),) * 4))
-    monkeypatch.setattr(usefulness, "LARGEST_TABLE", 8)
-    monkeypatch.setattr(schema, "DEFAULT_BINS", 5)
-    changed = [
-        (model, name, field.default)
-        for model in known_methods().values()
-        for name, field in model.model_fields.items()
-        if name in DIFFERENT
-    ] + [(Study, name, Study.model_fields[name].default) for name in ("collusion", "key_bits")]
-    for model, name, _ in changed:
-        paper = model is dp_subn.DpSubn and name == "split"
-        change_default(model, name, "paper" if paper else DIFFERENT[name])
-    forget_plans()
-    yield
-    for model, name, before in changed:
-        change_default(model, name, before)
-    forget_plans()
-
-
-def forget_plans() -> None:
-    plan_study.cache_clear()
-    features_of.cache_clear()
+def other_defaults() -> Iterator[None]:
+    with defaults.other_defaults():
+        yield
 
 
 def test_every_method_has_a_kept_release() -> None:

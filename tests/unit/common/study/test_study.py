@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from synod.common.methods.base import LATER_METHODS, METHODS
 
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.runtime.errors import Code, SynodError
-from synod.common.study.study import LARGEST_ROSTER, LARGEST_SCHEMA, load_study, parse_study
+from synod.common.study.study import LARGEST_ROSTER, LARGEST_SCHEMA, known_methods, load_study, parse_study
 from tests.support.keys import pinned
 from tests.support.studies import (
     NAMES,
@@ -34,6 +33,7 @@ def complaint(**changes: Any) -> str:
     assert caught.value.code is Code.INVALID
     assert caught.value.sentence.startswith("the sample: ")
     assert "\n" not in str(caught.value)
+    assert caught.value.sentence.endswith((".", ".)"))
     return caught.value.sentence
 
 
@@ -58,10 +58,17 @@ REMOVED: Any = None
         ({"name": "../x"}, "name", "small letters"),
         ({"format": "synod/study/v2"}, "format", "synod/study/v1"),
         ({"method": REMOVED}, "method", "required"),
-        ({"method": "hpdp-dp"}, "method", "dictionary"),
-        ({"method": {}}, "method", "name must be one of hpdp-dp, dp-subn"),
-        ({"method": {"name": "magic"}}, "method", "name must be one of hpdp-dp, dp-subn"),
-        ({"method": {"name": ["hpdp-dp"]}}, "method", "name must be one of hpdp-dp, dp-subn"),
+        ({"method": "hpdp-dp"}, "method:", "is a mapping with a name"),
+        ({"method": 5}, "method:", "is a mapping with a name"),
+        ({"method": ["hpdp-dp"]}, "method:", "is a mapping with a name"),
+        ({"method": {}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
+        ({"method": {"name": "magic"}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
+        ({"method": {"name": ["hpdp-dp"]}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
+        ({"method": {"name": {"a": 1}}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
+        ({"method": {"name": 5}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
+        ({"method": {"name": None}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
+        ({"method": {"name": "hpdp-dp", 5: 6}}, "method.5:", "Keys should be strings"),
+        ({"method": {"name": "hpdp-dp", "version": 2}}, "method.version:", "should be 1"),
         ({"method": {"name": "hpdp-dp", "theta": 6}}, "method.theta", "not known"),
         ({"method": {"name": "hpdp-dp", "levels": 300}}, "method.levels", "256, 512 or 1024"),
         ({"method": {"name": "hpdp-dp", "levels": "256"}}, "method.levels", "256, 512 or 1024"),
@@ -69,17 +76,29 @@ REMOVED: Any = None
         ({"method": {"name": "hpdp-dp", "contribution": 0}}, "method", "contribution must be above 0"),
         ({"method": {"name": "hpdp-dp", "contribution": "1.01"}}, "method", "above 0 and at most 1"),
         ({"method": {"name": "dp-subn", "levels": 256}}, "method.levels", "not known"),
-        ({"method": {"name": "dp-subn", "split": "worst"}}, "method.split", "'best' or 'paper'"),
+        ({"method": {"name": "dp-subn", "split": "worst"}}, "method.split:", "be 'best' or 'paper', or a valid list."),
+        ({"method": {"name": "dp-subn", "split": 5}}, "method.split:", "be 'best' or 'paper', or a valid list."),
+        ({"method": {"name": "dp-subn", "split": {"a": 1}}}, "method.split:", "'best' or 'paper', or a valid list."),
+        ({"method": {"name": "dp-subn", "split": ["0.5", "x"]}}, "method.split.1:", "must be a decimal number."),
+        ({"method": {"name": "dp-subn", "split": ["x", "y"]}}, "method.split.0:", "decimal number. (1 more after it.)"),
+        ({"method": {"name": "dp-subn", "spilt": "best", "update": 5}}, "method.spilt", "not known. (1 more"),
+        ({"method": {"name": "dp-subn", "parameter_cells": "few"}}, "method.parameter_cells:", "integer, or 'auto'."),
+        ({"method": {"name": "dp-subn", "parameter_cells": -1}}, "method.parameter_cells:", "equal to 0, or 'auto'."),
+        ({"method": {"name": "dp-subn", "frontier_cells": 2**16 + 1}}, "method.frontier_cells:", "equal to 65536, or"),
+        ({"method": {"name": "dp-ccbn", "max_numbers": 0}}, "method.max_numbers:", "greater than or equal to 1."),
+        ({"method": {"name": "independent", "table_cells": 4}}, "method.table_cells:", "a valid list, or 'auto'."),
+        ({"method": {"name": "independent", "table_cells": [4, "a"]}}, "method.table_cells.1:", "a valid integer."),
+        ({"method": {"name": "independent", "table_cells": [4, -1]}}, "method.table_cells.1:", "or equal to 0."),
         ({"method": {"name": "dp-subn", "split": ["0.5", "0.5"]}}, "method", "split must be 4 positive shares"),
         ({"method": {"name": "dp-subn", "split": ["0.3", "0.3", "0.3", "0.2"]}}, "method", "add up to at most 1"),
         ({"method": {"name": "dp-subn", "split": ["0.5", "0", "0.3", "0.2"]}}, "method", "4 positive shares"),
         ({"method": {"name": "dp-subn", "theta": 0}}, "method", "theta must be above 0"),
-        ({"method": {"name": "dp-subn", "theta_frontier": "-1"}}, "method", "theta must be above 0"),
+        ({"method": {"name": "dp-subn", "theta_frontier": "-1"}}, "method", "theta_frontier must be above 0"),
         ({"method": {"name": "dp-subn", "update": "never"}}, "method.update", "'sequential' or 'joint'"),
         ({"method": {"name": "dp-ccbn", "split": ["0.5", "0.51"]}}, "method", "split must be 2 positive shares"),
         ({"method": {"name": "independent", "beta": 1}}, "method", "beta must be above 0 and below 1"),
-        ({"method": {"name": "independent", "score": "G"}}, "method.score", "'auto', 'F', 'R' or 'I'"),
-        ({"method": {"name": "independent", "encoding": "hex"}}, "method.encoding", "'binary', 'gray' or 'vanilla'"),
+        ({"method": {"name": "independent", "score": "G"}}, "method.score:", "'auto', 'F', 'R' or 'I'."),
+        ({"method": {"name": "independent", "encoding": "hex"}}, "method.encoding:", "'vanilla', 'binary' or 'gray'."),
         ({"epsilon": REMOVED}, "epsilon", "required"),
         ({"epsilon": 0}, "", "epsilon must be above 0"),
         ({"epsilon": -1}, "", "epsilon must be above 0"),
@@ -148,14 +167,24 @@ def test_a_key_that_is_not_text_is_refused() -> None:
 
 
 def test_the_known_methods_are_those_that_a_study_may_name() -> None:
-    for name in METHODS:
-        assert make_study(method={"name": name}).method.name == name
-    assert not set(METHODS) & set(LATER_METHODS)
+    assert {"dp-ccbn", "dp-subn", "hpdp-dp", "independent"} <= set(known_methods())
+    for name, method in known_methods().items():
+        study = make_study(method={"name": name})
+        assert study.method.name == name
+        assert type(study.method) is method
+        assert type(study.resolve().method) is method
 
 
-@pytest.mark.parametrize("name", LATER_METHODS)
-def test_methods_of_later_versions_say_so(name: str) -> None:
-    assert f"method: the method {name} is not in this version" in complaint(method={"name": name})
+@pytest.mark.parametrize("name", ["privbayes", "hpprivbayes", "dpcocgen", "histogram", "Dp-Subn", "dp_subn", ""])
+def test_methods_that_are_not_in_this_version_are_refused_with_those_that_are(name: str) -> None:
+    found = complaint(method={"name": name})
+    assert all(known in found for known in known_methods())
+
+
+def test_cells_for_another_number_of_parties_are_refused() -> None:
+    with pytest.raises(SynodError, match="`table_cells` must have one number for each party") as caught:
+        make_study(method={"name": "independent", "table_cells": [4, 4]})
+    assert caught.value.code is Code.INVALID
 
 
 def test_resolving_writes_every_default_out() -> None:
@@ -166,7 +195,7 @@ def test_resolving_writes_every_default_out() -> None:
     assert parse_study(document, "x").resolve().to_json() == {
         "format": "synod/study/v1",
         "name": "care-survey",
-        "method": {"name": "hpdp-dp", "contribution": "0.9", "levels": 256, "link": "copula"},
+        "method": {"name": "hpdp-dp", "version": 1, "contribution": "0.9", "levels": 256, "link": "copula"},
         "epsilon": "0.8",
         "collusion": 1,
         "rows": 7,
