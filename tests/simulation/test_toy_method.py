@@ -41,7 +41,7 @@ COMMON = '''
 
 from typing import Literal
 
-from synod.common.methods.networks import everyone, tables_limit
+from synod.common.methods.networks import tables_limit
 from synod.common.protocol.steps import QueryKind, Step
 from synod.common.runtime.errors import refused
 from synod.common.study.features import sizes_of
@@ -63,7 +63,7 @@ class Toy(Method):
     def plan(self, study: Study) -> tuple[Step, ...]:
         """One encrypted sum with the whole budget."""
         limit = tables_limit(study, 0)
-        return (Step("counts", "counting", QueryKind.SUM_MARGINALS, everyone(study), study.budget, limit),)
+        return (Step("counts", "counting", QueryKind.SUM_MARGINALS, study.party_names, study.budget, limit),)
 '''
 CURATOR = '''
 """Toy as a recipe: one sum, and rows whose columns are drawn one by one."""
