@@ -125,12 +125,7 @@ class Store:
         study_hash = study.digest()
         if self._rows("SELECT 1 FROM studies WHERE study = ?", study_hash):
             return
-        if self._rows("SELECT 1 FROM studies WHERE name = ?", study.name):
-            raise SynodError(
-                Code.CONFLICT,
-                f"there is another study named {study.name}.",
-                "Give the new one a name of its own.",
-            )
+        self.check_name(study)
         document = canonical_bytes(study.to_json())
         with self._transaction():
             self._connection.execute(

@@ -1,4 +1,4 @@
-"""The party operator's verbs: init, approve (a checked, then a reservation), revoke.
+"""The party operator's verbs: init, approve (a check, then a reservation), revoke.
 
 Data meet the schema here, and nowhere else.
 """

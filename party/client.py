@@ -21,6 +21,7 @@ from synod.v1 import query_pb2 as qpb
 
 T = TypeVar("T")
 LARGEST_DOCUMENT_BYTES = 64 << 20
+PART_BYTES = 4096  # what parts may repeat of a query
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +67,10 @@ class CuratorClient:
         request = pb.GetDocumentRequest(study_hash=study_hash, kind=kind)
         return self._call(lambda: _join(self._stub.GetDocument(request, timeout=UPLOAD_SECONDS)))
 
-    def query(self, study_hash: bytes, label: str) -> qpb.Query:
-        """Fetches the query of an open round."""
+    def query(self, study_hash: bytes, label: str, most_bytes: int) -> qpb.Query:
+        """Fetches the query of an open round; one of more than `most_bytes` is not read to its end."""
         request = pb.GetQueryRequest(study_hash=study_hash, label=label)
-        return self._call(lambda: _merge(self._stub.GetQuery(request, timeout=UPLOAD_SECONDS)))
+        return self._call(lambda: _merge(self._stub.GetQuery(request, timeout=UPLOAD_SECONDS), most_bytes))
 
     def enrol(self, study_hash: bytes, enrolment: Enrolment, head: Head) -> None:
         """Enrols in a study."""
@@ -142,10 +143,11 @@ def _join(parts: Iterable[pb.GetDocumentResponse]) -> bytes:
     return bytes(document)
 
 
-def _merge(parts: Iterable[qpb.Query]) -> qpb.Query:
-    query = qpb.Query()
+def _merge(parts: Iterable[qpb.Query], most_bytes: int) -> qpb.Query:
+    query, size = qpb.Query(), 0
     for part in parts:
+        size += part.ByteSize() + 1
+        if size > most_bytes + PART_BYTES:
+            raise check_failed("the curator's query is longer than any that the approved plan allows.")
         query.MergeFrom(part)
-        if query.ByteSize() > LARGEST_DOCUMENT_BYTES:
-            raise check_failed("a query of the curator's is larger than any that this version reads.")
     return query

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from synod.common.crypto.identity import Identity, fingerprint, verify
-from synod.common.protocol.queries.parsing import parse_query
+from synod.common.protocol.queries.parsing import QUERIES, parse_query
 from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import PROTOCOL
 from synod.common.runtime.errors import Code, SynodError, check_failed, refused
@@ -21,7 +21,7 @@ from synod.party.account import ApprovalState
 from synod.party.approval import check_study, reserve, snapshot_folder
 from synod.party.client import CuratorClient, Greeting
 from synod.party.ledger import Head, Ledger
-from synod.party.rounds import Responder, answer_round, check_round, open_approval, secrets_of
+from synod.party.rounds import Responder, answer_round, check_round, next_step, open_approval, secrets_of
 from synod.party.table.encode import TableError
 from synod.party.table.snapshot import drop_snapshot, load_snapshot
 from synod.v1 import party_pb2 as pb
@@ -146,22 +146,26 @@ class Daemon:
             return
         context = {"study": move.study_name, "hash": move.study_hash.hex()[:16]}
         try:
-            match move.kind:
-                case pb.MOVE_KIND_ENROL:
-                    self._enrol(move)
-                case pb.MOVE_KIND_ANSWER:
-                    self._answer(move)
-                case pb.MOVE_KIND_CLOSE_PUBLISHED | pb.MOVE_KIND_CLOSE_ABORTED:
-                    self._close(move)
-                case _:
-                    raise refused("the curator asks for a move of no known kind.")
-        except SynodError as error:
+            self._carry_out(move)
+        except Exception as failure:
+            error = failure if isinstance(failure, SynodError) else _defect(failure)
             if error.code in RETRIED:
                 raise
             if (move.study_hash, str(error)) not in self._complaints:  # once, not at every recheck
                 self._complaints.add((move.study_hash, str(error)))
                 log.warning("move not made", extra={**context, "why": str(error)})
             self._decline(move.study_hash, error)
+
+    def _carry_out(self, move: pb.Move) -> None:
+        match move.kind:
+            case pb.MOVE_KIND_ENROL:
+                self._enrol(move)
+            case pb.MOVE_KIND_ANSWER:
+                self._answer(move)
+            case pb.MOVE_KIND_CLOSE_PUBLISHED | pb.MOVE_KIND_CLOSE_ABORTED:
+                self._close(move)
+            case _:
+                raise refused("the curator asks for a move of no known kind.")
 
     def _decline(self, study_hash: bytes, error: SynodError) -> None:
         waiting = error.code is Code.NOT_READY
@@ -224,7 +228,9 @@ class Daemon:
         approval = open_approval(self._ledger, move.study_hash)
         study = self._ledger.study(move.study_hash)
         transcript = self._client.document(move.study_hash, pb.DOCUMENT_KIND_TRANSCRIPT)
-        query = parse_query(self._client.query(move.study_hash, move.label), study)
+        step = next_step(self._responder, approval, study, move.label)
+        most_bytes = QUERIES[step.kind].message_bytes(step, study)
+        query = parse_query(self._client.query(move.study_hash, move.label, most_bytes), study)
         asked = check_round(self._responder, approval, study, move.label, transcript, query)
         folder = snapshot_folder(self._settings, move.study_hash)
         snapshot = load_snapshot(folder, study, bytes.fromhex(approval.snapshot), seal=self._ledger.seal)
@@ -240,6 +246,12 @@ class Daemon:
 
     def _now(self) -> int:
         return int(self._clock())
+
+
+def _defect(failure: Exception) -> SynodError:
+    """A failure that nobody foresaw, without its text, which may hold a value."""
+    log.error("a defect in a move", exc_info=failure)
+    return SynodError(Code.CHECK_FAILED, f"a defect: {type(failure).__name__}.", "Please report it.")
 
 
 def check_not_behind(ledger: Ledger, identity: Identity, seen: pb.LedgerHead) -> None:

@@ -103,7 +103,12 @@ class Ledger:
 
     def account(self) -> Account:
         """What the entries add up to."""
-        return fold(self.entries())
+        try:
+            return fold(self.entries())
+        except (KeyError, TypeError, ValueError):
+            raise check_failed(
+                "the ledger has an entry that this version cannot read.", "Update Synod; never alter the ledger."
+            ) from None
 
     def head(self) -> Head:
         """Where the chain ends."""
@@ -210,8 +215,10 @@ class Ledger:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
+        """All or nothing; what could not be read again is never stored."""
         with transaction(self._connection), storage_errors(None):
             yield
+            self.account()
 
     def _rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         with storage_errors(None):

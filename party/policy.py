@@ -14,7 +14,7 @@ def check_policy(settings: PartySettings, study: Study, *, own_key: str) -> Cost
     1. this party is on the roster, under its own key; 2. the method is allowed; 3. epsilon is within the cap for
     one study; 4. the collusion threshold, the number of parties and the key size are high enough; 5. only allowed
     columns are asked for, and never the unit of privacy; 6. answers of its own are allowed if the method needs them;
-    7. the study is feasible, and no step can ask for more numbers than allowed.
+    7. no step can ask for more numbers than allowed, and the study is feasible.
     """
     # 1
     entries = {entry.name: entry for entry in study.roster}
@@ -54,13 +54,13 @@ def check_policy(settings: PartySettings, study: Study, *, own_key: str) -> Cost
             "Set `allow_local_queries: true` if your policy allows that; such answers are private on their own.",
         )
     # 7
-    check_feasible(study)
     for step in plan_study(study).steps_of(settings.name):
         if step.limit.numbers > settings.max_cells:
             raise refused(
                 f"the step {step.label} may ask for {step.limit.numbers} numbers; `max_cells` is {settings.max_cells}.",
                 "Raise `max_cells` if your policy allows it, or ask for smaller tables.",
             )
+    check_feasible(study)
     return cost
 
 

@@ -1,9 +1,9 @@
 """DP-CCBN, a baseline of the DP-SUBN paper: every candidate table of every iteration through an encrypted sum."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from math import prod
+from math import comb, prod
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -28,6 +28,8 @@ from synod.common.study.features import sizes_of
 from synod.common.study.schema import ExactDecimal
 from synod.common.study.study import Study
 
+MOST_FEATURES = 200
+
 
 class DpCcbn(NetworkMethod):
     """`split` are the shares of epsilon for structure and parameters; `max_numbers` the most that one iteration asks.
@@ -40,7 +42,7 @@ class DpCcbn(NetworkMethod):
     split: Parts = (Decimal("0.5"), Decimal("0.5"))
     theta: ExactDecimal = Decimal(6)
     parameter_cells: Cells | Auto = "auto"
-    max_numbers: Annotated[int, Field(ge=1, le=10_000_000)] = 200_000
+    max_numbers: Annotated[int, Field(ge=1, le=1_000_000)] = 200_000
 
     @model_validator(mode="after")
     def _check_split(self) -> "DpCcbn":
@@ -67,7 +69,13 @@ class DpCcbn(NetworkMethod):
         )
 
     def check(self, study: Study) -> None:
-        """Refuses a study whose iterations are absurdly large."""
+        """Refuses a study whose iterations are absurdly many or large."""
+        if len(sizes_of(study)) > MOST_FEATURES:
+            raise refused(
+                f"DP-CCBN would take {len(sizes_of(study)) - 1} rounds for {study.name}; it is for {MOST_FEATURES} "
+                "features at most.",
+                "Use dp-subn, or publish fewer attributes.",
+            )
         if resolved(self.parameter_cells) and largest_sum(study, resolved(self.parameter_cells), self.max_numbers) > (
             self.max_numbers
         ):
@@ -95,23 +103,48 @@ class DpCcbn(NetworkMethod):
         )
 
 
-def candidate_families(sizes: Sequence[int], placed: Sequence[int], cells: int) -> list[tuple[int, Features]]:
+def candidate_families(sizes: Sequence[int], placed: Sequence[int], cells: int) -> Iterator[tuple[int, Features]]:
     """All features that are not placed, each with every largest set of placed ones that its table has room for."""
-    rest = [x for x in range(len(sizes)) if x not in placed]
-    return [(x, parents) for x in rest for parents in maximal_sets(x, placed, sizes, cells)]
+    for feature in range(len(sizes)):
+        if feature not in placed:
+            for parents in maximal_sets(feature, placed, sizes, cells):
+                yield feature, parents
 
 
 def largest_sum(study: Study, cells: int, enough: int) -> int:
-    """The most numbers that one iteration asks for, or the first count above `enough`; features are placed in order,
-    which is no smaller than another order when all have the same size. Each feature alone counts too: another order may
-    ask for the first one.
+    """The most numbers that one iteration asks for, or the first count above `enough`.
+
+    When all features have the same size, the order of placing does not matter, and the count has a closed form.
+    Otherwise features are placed in three orders: the schema's, the small ones first, and the large ones first. Each
+    feature alone counts too: another order may ask for the first one.
     """
     sizes = sizes_of(study)
+    if len(set(sizes)) == 1:
+        return max(sizes[0], *(_uniform_sum(len(sizes), sizes[0], placed, cells) for placed in range(1, len(sizes))))
     most = max(sizes)
-    for placed in range(1, len(sizes)):
-        families = candidate_families(sizes, list(range(placed)), cells)
-        sets = {tuple(sorted((feature, *parents))) for feature, parents in families}
-        most = max(most, sum(prod(sizes[feature] for feature in features) for features in sets))
-        if most > enough:
-            break
+    for key in (lambda x: x, lambda x: sizes[x], lambda x: -sizes[x]):
+        order = sorted(range(len(sizes)), key=key)
+        for placed in range(1, len(sizes)):
+            most = max(most, _count_numbers(sizes, order[:placed], cells, enough))
+            if most > enough:
+                return most
     return most
+
+
+def _uniform_sum(features: int, size: int, placed: int, cells: int) -> int:
+    """Each open feature with each set of as many placed ones as fit: no two of them are the same set."""
+    parents = 0
+    while parents < placed and size ** (parents + 2) <= cells:
+        parents += 1
+    cells_each: int = size ** (parents + 1)
+    return (features - placed) * comb(placed, parents) * cells_each
+
+
+def _count_numbers(sizes: Sequence[int], placed: Sequence[int], cells: int, enough: int) -> int:
+    """The cells of one iteration's tables; counting ends above `enough`."""
+    numbers = 0
+    for feature, parents in candidate_families(sizes, placed, cells):
+        numbers += prod(sizes[i] for i in (feature, *parents))
+        if numbers > enough:
+            break
+    return numbers

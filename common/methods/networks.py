@@ -33,7 +33,7 @@ class NetworkMethod(Method):
 
     score: Literal[Auto, Score] = "auto"
     encoding: Literal[Auto, FeatureEncoding] = "auto"
-    max_candidates: Annotated[int, Field(ge=100, le=10_000_000)] = 500_000
+    max_candidates: Annotated[int, Field(ge=100, le=2_000_000)] = 500_000
 
     @property
     def feature_encoding(self) -> FeatureEncoding:
@@ -57,7 +57,7 @@ class NetworkMethod(Method):
     def choice_limit(self, study: Study, cells: int, draws: int) -> Limit:
         """The largest query of a step that draws parents."""
         shortlist = shortlist_length(sizes_of(study), cells, self.max_candidates)
-        return Limit(numbers=cells, tables=draws, cells=cells, candidates=shortlist)
+        return Limit(numbers=cells, tables=draws, cells=cells, candidates=shortlist, score=self.chosen_score)
 
 
 def resolved(value: T | Auto) -> T:
@@ -109,7 +109,7 @@ def views_limit(study: Study, max_cells: int) -> Limit:
 
 def check_parts(parts: tuple[Decimal, ...], count: int) -> None:
     """Refuses shares that are not `count` positive ones within 1."""
-    if len(parts) != count or any(part <= 0 for part in parts) or sum(parts) > 1:
+    if len(parts) != count or any(part <= 0 for part in parts) or sum(map(Fraction, parts)) > 1:
         raise ValueError(f"split must be {count} positive shares that add up to at most 1")
 
 

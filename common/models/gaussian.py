@@ -1,12 +1,13 @@
 """The model that HPDP-DP publishes: a latent Gaussian with principal-component structure, and how rows are cut from it.
 
 A row's latent vector is z = W s + sigma e, with s and e from the prior: never from real rows, as the paper has it
-(privacy.md, 6). A number is mean + spread * z, clipped to its range; two codes are cut at a threshold; more codes
+(docs/privacy.md, 8). A number is mean + spread * z, clipped to its range; two codes are cut at a threshold; more codes
 are the place of the greatest z + offset. The model is public, so drawing from it costs nothing.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,20 +50,21 @@ def _to_grid(values: Floats) -> list[int]:
 def _from_grid(values: object) -> Floats:
     """Numbers that have a canonical form, so that what is parsed can be written and compared again."""
     grid = np.array(values, dtype=np.int64)
-    assert ((grid >= -LARGEST_INTEGER) & (grid <= LARGEST_INTEGER)).all()
+    if not ((grid >= -LARGEST_INTEGER) & (grid <= LARGEST_INTEGER)).all():
+        raise ValueError("beyond what has a canonical form")
     numbers: Floats = grid / GRID
     return numbers
 
 
-def read_model(data: object) -> GaussianModel:
+def read_model(data: Any) -> GaussianModel:
     """Reads what `to_json` wrote; anything else is refused."""
     try:
-        assert isinstance(data, dict)
         loadings, shift, spread = (_from_grid(data[key]) for key in ("loadings", "shift", "spread"))
         noise = float(_from_grid([data["noise"]])[0])
-        assert loadings.ndim == 2
-    except (AssertionError, KeyError, TypeError, ValueError, OverflowError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise invalid("the model is malformed.") from None
+    if loadings.ndim != 2:
+        raise invalid("the model is malformed.")
     return GaussianModel(loadings, noise, shift, spread)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-_WRITTEN = re.compile(r"epsilon:([0-9]{1,80})(?:/([0-9]{1,80}))?")
+_WRITTEN = re.compile(r"epsilon:([0-9]{1,1000})(?:/([0-9]{1,1000}))?")
 
 
 @dataclass(frozen=True, slots=True)

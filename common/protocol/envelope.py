@@ -39,11 +39,10 @@ def sign_document(context: str, content: Mapping[str, Json], identity: Identity)
 def open_document(context: str, document: Any) -> SignedDocument:
     """The content of a signed document, if its signature is valid; `context` says what kind it must be."""
     try:
-        assert isinstance(document, dict)
         signer, signature = (_read_hex(document[key]) for key in (SIGNER, SIGNATURE))
         whole = {key: value for key, value in document.items() if key != SIGNATURE}
         canonical_bytes(whole)
-    except (AssertionError, KeyError, RecursionError, TypeError, ValueError):
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         raise check_failed(f"the {context} is not a signed document.") from None
     if not verify(signer, context, whole, signature):
         raise check_failed(f"the signature on the {context} is not valid.", "It was altered, or signed by another key.")

@@ -16,6 +16,7 @@ from synod.common.crypto.identity import Identity, fingerprint, verify
 from synod.common.privacy.cost import Cost
 from synod.common.protocol.envelope import open_document, sign_document
 from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.base import check_within
 from synod.common.protocol.queries.parsing import AnyQuery, query_digest, read_query
 from synod.common.protocol.submission import AnsweredStep, account_statement
 from synod.common.protocol.transcript import Transcript, check_transcript, parse_transcript
@@ -23,6 +24,12 @@ from synod.common.runtime.errors import SynodError, check_failed
 from synod.common.study.study import Study, parse_study
 
 FORMAT = "synod/release/v1"
+KEYS = frozenset(
+    [
+        "format", "study", "study_hash", "transcript", "transcript_hash", "plan", "queries", "noise", "parties",
+        "seed", "versions", "files",
+    ]
+)  # fmt: skip
 FORMATS_BEFORE_0_1 = ("synod/manifest/v1",)
 MANIFEST_FILE = "manifest.json"
 
@@ -76,12 +83,14 @@ def verify_release(folder: Path, trusted: Set[str] | None) -> Verdict:
     # 1
     signed = open_document("manifest", _read_manifest(folder))
     manifest = signed.content
+    if set(manifest) != KEYS:
+        raise check_failed("the manifest does not have exactly the keys of its format.")
     # 2
     _check_files(folder, manifest)
     # 3
     run = _check_study(manifest)
-    transcript = run.transcript
     # 4
+    transcript = run.transcript
     check_transcript(transcript, run.study, run.study.digest())
     # 5
     for enrolment in transcript.enrolments:
@@ -108,13 +117,14 @@ def verify_release(folder: Path, trusted: Set[str] | None) -> Verdict:
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
-        manifest = json.loads((folder / MANIFEST_FILE).read_bytes())
-        assert isinstance(manifest, dict)
-        stated = manifest["format"]
+        manifest: Any = json.loads((folder / MANIFEST_FILE).read_bytes())
+        stated = manifest["format"] if isinstance(manifest, dict) else None
     except OSError:
         raise check_failed(f"there is no {MANIFEST_FILE} in {folder}.", "Is it a release directory?") from None
-    except (AssertionError, KeyError, RecursionError, TypeError, ValueError):
+    except (KeyError, RecursionError, ValueError):
         raise check_failed(f"{MANIFEST_FILE} is not a manifest.") from None
+    if not isinstance(stated, str):
+        raise check_failed(f"{MANIFEST_FILE} is not a manifest.")
     if stated in FORMATS_BEFORE_0_1:
         raise check_failed(
             "this release has a format from before version 0.1, which this version does not verify.",
@@ -122,7 +132,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         )
     if stated != FORMAT:
         raise check_failed("this release has a format that this version does not know.", "Update Synod.")
-    return manifest
+    return dict(manifest)
 
 
 def _check_files(folder: Path, manifest: dict[str, Any]) -> None:
@@ -174,7 +184,8 @@ def _check_study(manifest: dict[str, Any]) -> _Run:
     transcript = parse_transcript(_part(manifest, "transcript", dict))
     if canonical_bytes(transcript.to_json()) != canonical_bytes(manifest["transcript"]):
         raise check_failed("the manifest's transcript is not in canonical form.")
-    check_transcript(transcript, study, study.digest())
+    if [e.name for e in transcript.enrolments] != list(study.party_names):
+        raise check_failed("the transcript's parties are not those of the approved roster.")
     if transcript.digest(study).hex() != manifest.get("transcript_hash"):
         raise check_failed("the manifest's transcript does not have the hash that it states.")
     return _Run(study, transcript, queries)
@@ -192,8 +203,12 @@ def _check_queries(manifest: dict[str, Any], study: Study) -> dict[str, AnyQuery
         raise check_failed(f"a query of the manifest is not sound: {error.sentence}") from None
     for step in plan.steps:
         query = queries[step.label]
-        if query.kind is not step.kind or canonical_bytes(query.to_json()) != canonical_bytes(stated[step.label]):
-            raise check_failed(f"the manifest's query of {step.label} is not of the plan's kind.")
+        try:
+            check_within(query, step, study)
+        except SynodError as error:
+            raise check_failed(f"the manifest's query of {step.label} is not the plan's: {error.sentence}") from None
+        if canonical_bytes(query.to_json()) != canonical_bytes(stated[step.label]):
+            raise check_failed(f"the manifest's query of {step.label} is not in canonical form.")
     return queries
 
 

@@ -7,6 +7,7 @@ steps add up to at most the study's budget for each party.
 from functools import lru_cache
 
 from synod.common.protocol.steps import Plan
+from synod.common.runtime.errors import invalid
 from synod.common.study.study import Study
 
 
@@ -18,6 +19,7 @@ def plan_study(study: Study) -> Plan:
     checked here for every plan, not only in tests.
     """
     plan = Plan(study.method.plan(study))
-    assert all(plan.cost_of(entry.name).fits_within(study.budget) for entry in study.roster)
+    if not all(plan.cost_of(name).fits_within(study.budget) for name in study.party_names):
+        raise invalid(f"the steps of {study.name} cost more than its epsilon.", "Give smaller shares.")
     assert len({step.label for step in plan.steps}) == len(plan.steps)
     return plan

@@ -35,13 +35,15 @@ class Limit:
     """The largest query that a step may ask: in a party's policy, in its checks of a round, and in a forecast.
 
     `numbers` are all that come back, or that a draw looks at, at a time; `tables` are sets of features, or draws;
-    `cells` those of one table; `candidates` the parents that a feature may be offered.
+    `cells` those of one table; `candidates` the parents that a feature may be offered. A draw must use the score that
+    is named here.
     """
 
     numbers: int
     tables: int = 1
     cells: int = 0
     candidates: int = 0
+    score: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ key, X25519 key, rows, nonce). Masks are derived under T, so parties that were t
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from synod.common.crypto.canonical import Json, canonical_hash
 from synod.common.crypto.identity import PUBLIC_KEY_BYTES, Identity, fingerprint, require_signature
@@ -78,10 +79,9 @@ class Transcript:
         return canonical_hash([PROTOCOL, self.study_hash.hex(), self.key.to_json(), roster])
 
 
-def parse_transcript(data: object) -> Transcript:
+def parse_transcript(data: Any) -> Transcript:
     """Reads what `to_json` wrote; anything else is a failed check."""
     try:
-        assert isinstance(data, dict)
         if data["protocol"] != PROTOCOL:
             raise check_failed("the transcript is of another protocol version.", "Update the older side.")
         enrolments = tuple(
@@ -92,7 +92,7 @@ def parse_transcript(data: object) -> Transcript:
             for e in data["enrolments"]
         )
         return Transcript(bytes.fromhex(data["study"]), PublicKey.from_json(data["key"]), enrolments)
-    except (AssertionError, KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise check_failed(f"the transcript is malformed ({type(error).__name__}).") from None
 
 

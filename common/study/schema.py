@@ -22,6 +22,7 @@ from synod.common.crypto.canonical import LARGEST_INTEGER
 LARGEST_DOMAIN = 65_000
 DEFAULT_BINS = 16
 DEEPEST_TAXONOMY = 32
+MOST_DIGITS = 30
 
 
 class Strict(BaseModel):
@@ -44,8 +45,8 @@ def _read_decimal(value: Any) -> Decimal:
         number = Decimal(value)
     except ArithmeticError:
         raise ValueError("must be a decimal number") from None
-    if not number.is_finite() or abs(number.adjusted()) > 30:
-        raise ValueError("must be a decimal number of reasonable size")
+    if not number.is_finite() or abs(number.adjusted()) > 30 or len(number.as_tuple().digits) > MOST_DIGITS:
+        raise ValueError("must be a decimal number of reasonable size and at most 30 digits")
     return number
 
 

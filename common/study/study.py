@@ -23,6 +23,7 @@ SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 LARGEST_ROSTER = 500
 LARGEST_SCHEMA = 1_000
 LARGEST_ROWS = 10**9
+MOST_SYNTHETIC_ROWS = 1_000_000
 FeatureEncoding = Literal["vanilla", "binary", "gray"]
 
 
@@ -61,6 +62,8 @@ class Method(Strict):
         super().__pydantic_init_subclass__(**kwargs)
         names = get_args(cls.model_fields["name"].annotation)
         for name in names:
+            if name in METHODS and METHODS[name].__qualname__ != cls.__qualname__:
+                raise TypeError(f"two methods are called {name}")
             METHODS[name] = cls
 
     @property
@@ -165,8 +168,15 @@ class Study(Strict):
         rows = self.rows or self.total_rows
         if rows > LARGEST_ROWS:
             raise invalid(f"the roster of {self.name} has more than {LARGEST_ROWS} rows.", "Say how many with `rows`.")
+        if rows > max(MOST_SYNTHETIC_ROWS, 100 * self.total_rows):
+            raise invalid(
+                f"{self.name} asks for {rows:,} synthetic rows out of {self.total_rows:,} real ones.",
+                "More than a hundred times as many add nothing; ask for fewer `rows`.",
+            )
         counted = self.model_copy(update={"rows": rows})
-        return counted.model_copy(update={"method": self.method.resolve(counted)})
+        resolved = counted.model_copy(update={"method": self.method.resolve(counted)})
+        assert parse_study(resolved.to_json(), "the resolved study") == resolved
+        return resolved
 
     def to_json(self) -> dict[str, Json]:
         """The canonical JSON value; floats do not occur in it."""

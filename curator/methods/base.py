@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from synod.common.crypto.canonical import Json
 from synod.common.protocol.queries.base import Query
 from synod.common.runtime.discovery import load_modules
+from synod.common.runtime.errors import invalid
 from synod.common.study.encoding import Codes
 from synod.common.study.study import Study
 
@@ -126,6 +127,8 @@ def register(name: str, publisher: Publisher) -> None:
 def publisher_of(study: Study) -> Publisher:
     """The publisher of a study's method."""
     load_modules("synod.curator.methods")
+    if study.method.name not in _PUBLISHERS:
+        raise invalid(f"this curator has no recipe for the method {study.method.name}.", "Update Synod.")
     return _PUBLISHERS[study.method.name]
 
 

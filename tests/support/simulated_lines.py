@@ -91,9 +91,11 @@ class Line:
         """Fetches a document."""
         return self._call("document", lambda c: c.handler.document(self._party, study_hash, DOCUMENT_KINDS[kind]))
 
-    def query(self, study_hash: bytes, label: str) -> qpb.Query:
+    def query(self, study_hash: bytes, label: str, most_bytes: int) -> qpb.Query:
         """Fetches the query of a round."""
-        return self._call("query", lambda c: c.handler.query(self._party, study_hash, label).to_proto())
+        query = self._call("query", lambda c: c.handler.query(self._party, study_hash, label).to_proto())
+        assert query.ByteSize() <= most_bytes
+        return query
 
     def enrol(self, study_hash: bytes, enrolment: Enrolment, head: Head) -> None:
         """Enrols."""

@@ -60,6 +60,11 @@ class Query(ABC, Generic[AnswerT]):
         """The law of the answer's randomness, in exact numbers and in words; None where nothing is spent."""
 
     @classmethod
+    @abstractmethod
+    def message_bytes(cls, step: Step, study: Study) -> int:
+        """How long the message of a step's largest query may be: what is longer is not even read."""
+
+    @classmethod
     def check_room(cls, step: Step, study: Study) -> None:
         """Raises if the largest query of a step would have too little room for its noise or its packing."""
         del step, study
@@ -184,6 +189,8 @@ def check_within(query: Query[Any], step: Step, study: Study) -> None:
     allowed = (limit.numbers, limit.tables, limit.cells, limit.candidates)
     if any(one > most for one, most in zip(asked, allowed, strict=True)):
         raise refused("the query is larger than the approved plan allows.")
+    if size.score != limit.score:
+        raise refused("the query asks for another score than the approved plan.")
 
 
 def parse_exactly(kind: type[MessageT], payload: bytes) -> MessageT:

@@ -21,6 +21,8 @@ from synod.v1 import query_pb2 as pb
 Sets = tuple[tuple[int, ...], ...]
 TABLE_SENSITIVITY = 2  # one replaced row leaves one cell and enters another
 VARINT_BYTES = 10
+INDEX_BYTES = 3  # a feature is below 2^21
+OVERHEAD_BYTES = 16
 
 
 def cells_of(sets: Sequence[tuple[int, ...]], study: Study) -> list[int]:
@@ -50,6 +52,12 @@ class Tables:
         known = len(sizes_of(study))
         if not self.sets or not all(features and is_ascending(features, known) for features in self.sets):
             raise invalid("the query's sets are not sets of the study's features.")
+
+    @classmethod
+    def message_bytes(cls, step: Step, study: Study) -> int:
+        """A set has at most as many features as have two values each in a table of the largest size."""
+        features = min(len(sizes_of(study)), max(step.limit.cells, 2).bit_length())
+        return OVERHEAD_BYTES + step.limit.tables * (OVERHEAD_BYTES + INDEX_BYTES * features)
 
     def size(self, study: Study) -> Limit:
         """All cells, tables, and the cells of the largest table."""

@@ -10,6 +10,7 @@ from synod.common.crypto.canonical import Json
 from synod.common.models.candidates import Score
 from synod.common.privacy.laws import epsilon_of_each_draw
 from synod.common.protocol.queries.base import ClearQuery, parse_exactly
+from synod.common.protocol.queries.marginals import INDEX_BYTES, OVERHEAD_BYTES
 from synod.common.protocol.queries.reading import is_ascending, read_whole, read_wholes
 from synod.common.protocol.steps import Limit, QueryKind, Step
 from synod.common.runtime.errors import check_failed, invalid
@@ -115,8 +116,14 @@ class ChooseParents(ClearQuery[list[Choice]]):
     def size(self, study: Study) -> Limit:
         """Draws, the cells of the largest table that is scored, and the longest list of candidates."""
         del study
-        longest = max(len(parents) for _, parents in self.candidates)
-        return Limit(numbers=self.max_cells, tables=self.count, cells=self.max_cells, candidates=longest)
+        longest, cells = max(len(parents) for _, parents in self.candidates), self.max_cells
+        return Limit(numbers=cells, tables=self.count, cells=cells, candidates=longest, score=self.score)
+
+    @classmethod
+    def message_bytes(cls, step: Step, study: Study) -> int:
+        """Every feature, placed or with as many candidates as the step allows."""
+        features = len(sizes_of(study))
+        return OVERHEAD_BYTES + features * (OVERHEAD_BYTES + INDEX_BYTES * (1 + step.limit.candidates))
 
     def law(self, step: Step, study: Study) -> dict[str, Json] | None:
         """How a draw is made, and what each costs."""

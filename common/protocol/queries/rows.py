@@ -85,6 +85,13 @@ class Synthesize(ClearQuery[list[Codes]]):
         del study
         return Limit(numbers=0, tables=0)
 
+    @classmethod
+    def message_bytes(cls, step: Step, study: Study) -> int:
+        """A model has at most as many components as columns."""
+        del step
+        width = moment_design(study).width
+        return VARINT_BYTES * ((width + 3) * (width + 3) + len(study.roster) + 3)
+
     def law(self, step: Step, study: Study) -> dict[str, Json] | None:
         """No row is read, so nothing is protected here."""
         del step, study

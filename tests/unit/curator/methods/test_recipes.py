@@ -344,5 +344,5 @@ def test_dp_ccbn_asks_for_something_in_any_order_and_never_for_too_much(sizes: t
         query = SumMarginals(tuple(sorted({tuple(sorted(pair.family)) for pair in pairs})))
         check_within(query, step, study)
         if placed == list(range(len(placed))):
-            whole = candidate_families(sizes, placed, cells)
+            whole = list(candidate_families(sizes, placed, cells))
             assert [(pair.feature, pair.parents) for pair in pairs] == whole, "nothing is left out of what was checked"

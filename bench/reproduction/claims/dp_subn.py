@@ -1,8 +1,6 @@
 """The claims of the DP-SUBN paper. It has Adult alone; where NLTCS was measured too, it is told beside."""
 
-from bench.reproduction.lines import NO_POINT, divide_lines, judge_lines, judge_trend, show_ends
-from bench.reproduction.summary import Figures
-from bench.reproduction.verdicts import (
+from bench.reproduction.claims.verdicts import (
     Judgement,
     Series,
     Tally,
@@ -12,6 +10,8 @@ from bench.reproduction.verdicts import (
     tally_smaller,
     tally_stable,
 )
+from bench.reproduction.lines import NO_POINT, divide_lines, judge_lines, judge_trend, show_ends
+from bench.reproduction.summary import Figures
 
 TABLES = ("adult",)
 DISTANCES = ("tvd2", "tvd3")

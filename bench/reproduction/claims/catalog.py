@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from bench.reproduction import hpdp_claims as hpdp
-from bench.reproduction import subn_claims as subn
+from bench.reproduction.claims import dp_subn as subn
+from bench.reproduction.claims import hpdp_dp as hpdp
+from bench.reproduction.claims.verdicts import Judgement, Verdict
 from bench.reproduction.summary import Figures
-from bench.reproduction.verdicts import Judgement, Verdict
 
 
 @dataclass(frozen=True, slots=True)

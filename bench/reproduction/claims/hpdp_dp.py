@@ -4,10 +4,18 @@ The noise is Synod's (docs/privacy.md, 8). Accuracy is one minus misclassificati
 link, the schema's own columns) does is told beside.
 """
 
+from bench.reproduction.claims.verdicts import (
+    Judgement,
+    Tally,
+    Verdict,
+    show,
+    tally_falling,
+    tally_not_larger,
+    tally_stable,
+)
 from bench.reproduction.lines import NO_POINT, judge_lines, judge_trend
 from bench.reproduction.points import PAPER_CONTRIBUTIONS, PAPER_HPDP
 from bench.reproduction.summary import Figures
-from bench.reproduction.verdicts import Judgement, Tally, Verdict, show, tally_falling, tally_not_larger, tally_stable
 
 BOTH = ("adult", "nltcs")
 SHIPPED = ("hpdp-dp",)
