@@ -120,7 +120,7 @@ def largest_sum(study: Study, cells: int, enough: int) -> int:
     """
     sizes = sizes_of(study)
     if len(set(sizes)) == 1:
-        return max(sizes[0], *(_uniform_sum(len(sizes), sizes[0], placed, cells) for placed in range(1, len(sizes))))
+        return max(sizes[0], *(uniform_sum(len(sizes), sizes[0], placed, cells) for placed in range(1, len(sizes))))
     most = max(sizes)
     for key in (lambda x: x, lambda x: sizes[x], lambda x: -sizes[x]):
         order = sorted(range(len(sizes)), key=key)
@@ -131,7 +131,7 @@ def largest_sum(study: Study, cells: int, enough: int) -> int:
     return most
 
 
-def _uniform_sum(features: int, size: int, placed: int, cells: int) -> int:
+def uniform_sum(features: int, size: int, placed: int, cells: int) -> int:
     """Each open feature with each set of as many placed ones as fit: no two of them are the same set."""
     parents = 0
     while parents < placed and size ** (parents + 2) <= cells:

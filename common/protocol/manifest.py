@@ -118,13 +118,11 @@ def verify_release(folder: Path, trusted: Set[str] | None) -> Verdict:
 def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest: Any = json.loads((folder / MANIFEST_FILE).read_bytes())
-        stated = manifest["format"] if isinstance(manifest, dict) else None
+        stated = manifest["format"]
     except OSError:
         raise check_failed(f"there is no {MANIFEST_FILE} in {folder}.", "Is it a release directory?") from None
-    except (KeyError, RecursionError, ValueError):
+    except (KeyError, RecursionError, TypeError, ValueError):
         raise check_failed(f"{MANIFEST_FILE} is not a manifest.") from None
-    if not isinstance(stated, str):
-        raise check_failed(f"{MANIFEST_FILE} is not a manifest.")
     if stated in FORMATS_BEFORE_0_1:
         raise check_failed(
             "this release has a format from before version 0.1, which this version does not verify.",

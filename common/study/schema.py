@@ -22,7 +22,7 @@ from synod.common.crypto.canonical import LARGEST_INTEGER
 LARGEST_DOMAIN = 65_000
 DEFAULT_BINS = 16
 DEEPEST_TAXONOMY = 32
-MOST_DIGITS = 30
+MOST_DIGITS = 60
 
 
 class Strict(BaseModel):
@@ -46,7 +46,7 @@ def _read_decimal(value: Any) -> Decimal:
     except ArithmeticError:
         raise ValueError("must be a decimal number") from None
     if not number.is_finite() or abs(number.adjusted()) > 30 or len(number.as_tuple().digits) > MOST_DIGITS:
-        raise ValueError("must be a decimal number of reasonable size and at most 30 digits")
+        raise ValueError(f"must be a decimal number of reasonable size and at most {MOST_DIGITS} digits")
     return number
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from synod.common.crypto.identity import Identity
-from synod.common.protocol.submission import Submission
+from synod.common.protocol.submission import Submission, digest_of
 from synod.common.study.study import Study
 from synod.curator.context import Changes, Context
 from synod.curator.party_handler import DocumentKind, MoveKind, NextMove, PartyHandler
@@ -42,6 +42,13 @@ def make_context(folder: Path, clock: Clock | None = None, identity: Identity | 
 def make_session(context: Context, study: Study) -> Session:
     """The session of one study."""
     return Session(context, study, paillier_key())
+
+
+def make_submission(study: Study, payload: bytes = b"answer", label: str = "moments") -> Submission:
+    """A submission as a store keeps it; its signatures are nobody's."""
+    return Submission(
+        study.digest(), b"\4" * 32, label, b"\5" * 32, b"\6" * 32, len(payload), digest_of(payload), b"\7", b"\x08"
+    )
 
 
 def hand_in(handler: PartyHandler, party: str, submission: Submission, payload: bytes) -> None:

@@ -20,7 +20,7 @@ SETTLE_SECONDS = 60.0
 KILLS = ("before", "after")
 
 
-class Killed(Exception):  # noqa: N818  (a process that is gone is no error)
+class Killed(BaseException):
     """The process died here."""
 
 

@@ -21,10 +21,9 @@ from synod.curator.session import Session
 from synod.curator.store import State
 from synod.curator.study_handler import StudyHandler
 from synod.v1 import party_pb2 as pb
-from tests.support.curators import make_context, make_session
+from tests.support.curators import make_context, make_session, make_submission
 from tests.support.keys import identity_of
 from tests.support.studies import NAMES, make_study
-from tests.unit.curator.test_store import make_submission
 
 SECONDS = 20.0
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from synod.common.protocol.submission import Submission, digest_of
 from synod.common.protocol.transcript import Enrolment
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
 from synod.curator.store import STORE_FILE, OpenQuery, ReplyKind, SeenHead, State, Store
+from tests.support.curators import make_submission
 from tests.support.keys import identity_of
 from tests.support.studies import make_study
 
@@ -29,12 +29,6 @@ def study(store: Store) -> Study:
     study = make_study()
     store.add_study(study, now=10)
     return study
-
-
-def make_submission(study: Study, payload: bytes = b"answer", label: str = "moments") -> Submission:
-    return Submission(
-        study.digest(), b"\4" * 32, label, b"\5" * 32, b"\6" * 32, len(payload), digest_of(payload), b"\7", b"\x08"
-    )
 
 
 def conflict(error: pytest.ExceptionInfo[SynodError]) -> bool:

@@ -355,3 +355,12 @@ def test_a_ledger_of_an_unknown_version_is_refused(ledger: Ledger, tmp_path: Pat
     with pytest.raises(SynodError, match=words) as caught:
         Ledger.open(tmp_path)
     assert caught.value.code is Code.STORAGE
+
+
+def test_an_entry_that_could_not_be_read_again_is_never_stored(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path, history_lost=False, now=1)
+    before = ledger.head()
+    with pytest.raises(SynodError, match="cannot read"):
+        ledger.declare_spent("table", Cost.pure(Fraction(1, 10**2000)), now=2)
+    assert ledger.head() == before
+    assert Ledger.open(tmp_path).account().declared == {}

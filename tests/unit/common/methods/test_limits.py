@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synod.common.methods.dp_ccbn import DpCcbn, largest_sum
+from synod.common.methods.dp_ccbn import DpCcbn, candidate_families, largest_sum, uniform_sum
 from synod.common.methods.dp_subn import share_draws
 from synod.common.methods.networks import resolved, tables_limit, views_limit
 from synod.common.protocol.plan import plan_study
@@ -123,7 +123,7 @@ def test_a_recipe_that_asks_for_more_would_be_refused(monkeypatch: pytest.Monkey
     for kind, (query, study, label) in asked.items():
         step = plan_study(study).step(label)
         for part, number in asdict(query.size(study)).items():
-            if number:
+            if part != "score" and number:
                 with pytest.raises(SynodError, match="larger than the approved plan allows"):
                     check_within(query, replace(step, limit=replace(step.limit, **{part: number - 1})), study)
         assert kind is step.kind
@@ -228,3 +228,24 @@ def test_dp_ccbn_is_refused_where_a_feature_alone_is_too_large(order: int) -> No
     sound = study_of({"name": "dp-ccbn", "encoding": "vanilla", "parameter_cells": 4, "max_numbers": 300}, schema)
     for seed in range(4):
         publish(sound, seed)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+@pytest.mark.parametrize("cells", [4, 9, 16, 40])
+def test_the_closed_form_of_an_iteration_is_what_listing_it_gives(size: int, cells: int) -> None:
+    sizes = (size,) * 7
+    for placed in range(1, 7):
+        listed = {tuple(sorted((x, *parents))) for x, parents in candidate_families(sizes, range(placed), cells)}
+        assert uniform_sum(7, size, placed, cells) == sum(size ** len(family) for family in listed)
+
+
+def test_an_absurd_study_is_refused_at_once() -> None:
+    """Before anything is listed: a party's policy checks what a curator sends."""
+    for features, cells in ((60, 16), (200, 8)):
+        schema = [categorical(f"a{i}", 2) for i in range(features)]
+        method = {"name": "dp-ccbn", "parameter_cells": cells, "max_numbers": 1_000_000}
+        with pytest.raises(SynodError, match="more than 1,000,000 numbers"):
+            check_feasible(make_study(schema=schema, method=method))
+    schema = [categorical(f"a{i}", 2) for i in range(400)]
+    with pytest.raises(SynodError, match="it is for 200 features at most"):
+        check_feasible(make_study(schema=schema, method={"name": "dp-ccbn", "parameter_cells": 4}))

@@ -147,3 +147,15 @@ def test_a_schema_of_single_bins_has_nothing_to_count() -> None:
     with pytest.raises(SynodError, match="nothing to publish"):
         make_study(schema=schema, method={"name": "dp-subn"})
     assert make_study(schema=[{**schema[0], "nullable": True}], method={"name": "dp-subn"})
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        {"name": "dp-subn", "split": ["0.25", "0.25", "0.25", "0.25000000000000000000000000000000001"]},
+        {"name": "dp-ccbn", "split": ["0.5", "0.50000000000000000000000000000000000000001"]},
+    ],
+)
+def test_shares_that_add_up_to_more_than_one_are_refused_however_little(method: dict[str, Any]) -> None:
+    with pytest.raises(SynodError, match="add up to at most 1"):
+        make_study(method=method)

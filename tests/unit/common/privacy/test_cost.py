@@ -52,7 +52,7 @@ def test_a_cost_says_of_which_kind_it_is(cost: Cost, text: str) -> None:
         "rho:1/5", "delta:1/5", "Epsilon:1/5", "EPSILON:1/5", "epsilon:epsilon:1/5",
         " epsilon:1/5", "epsilon:1/5 ", "epsilon: 1/5", "epsilon :1/5", "epsilon:1 /5", "epsilon:1/5\n",
         "epsilon:1/5\0", "epsilon:0.2", "epsilon:2e-1", "epsilon:1_0", "epsilon:inf", "epsilon:nan", "epsilon:0x1",
-        "epsilon:\u0661", "epsilon:\u00b9", f"epsilon:{'9' * 81}", f"epsilon:1/{'9' * 81}",
+        "epsilon:\u0661", "epsilon:\u00b9", f"epsilon:{'9' * 1001}", f"epsilon:1/{'9' * 1001}",
     ],
 )  # fmt: skip
 def test_any_other_text_is_no_cost(text: str) -> None:

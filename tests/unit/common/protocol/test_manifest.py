@@ -434,7 +434,7 @@ def test_queries_that_the_parties_did_not_answer_are_refused(tmp_path: Path) -> 
     """Sound ones of the planned kinds, with a noise law to match: only the parties' signatures tell."""
     others: dict[str, AnyQuery] = {
         "correlations": SumMarginals(((0, 1), (2, 4))),
-        "initialize-north": ChooseParents((0,), ((1, (0,)), (2, (0, 1))), 1, 8, "R"),
+        "initialize-north": ChooseParents((0,), ((1, (0,)), (2, (0,))), 1, 8, "F"),
         "update-valley": LocalMarginals(((0, 1), (2, 4))),
     }
     for label, query in others.items():

@@ -13,6 +13,7 @@ from synod.common.models.moments import design_moments
 from synod.common.privacy.cost import FREE, Cost
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.steps import Limit, Plan, QueryKind, Step
+from synod.common.runtime.errors import SynodError
 from synod.common.study.encoding import codings_of
 from tests.support.studies import NAMES, make_study
 
@@ -53,7 +54,7 @@ def test_steps_of_hpdp_dp() -> None:
             "kind": "sum-moments",
             "answerers": [*NAMES],
             "cost": "epsilon:4/5",
-            "limit": {"numbers": numbers, "tables": 1, "cells": 0, "candidates": 0},
+            "limit": {"numbers": numbers, "tables": 1, "cells": 0, "candidates": 0, "score": ""},
         },
         {
             "label": "rows",
@@ -61,7 +62,7 @@ def test_steps_of_hpdp_dp() -> None:
             "kind": "synthesize",
             "answerers": [*NAMES],
             "cost": "epsilon:0",
-            "limit": {"numbers": 0, "tables": 1, "cells": 0, "candidates": 0},
+            "limit": {"numbers": 0, "tables": 1, "cells": 0, "candidates": 0, "score": ""},
         },
     ]
 
@@ -77,7 +78,7 @@ def test_a_party_has_its_own_steps_only() -> None:
 
 def test_a_plan_beyond_epsilon_is_never_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hpdp_dp, "FREE", Cost(Fraction(1, 10**9)))
-    with pytest.raises(AssertionError):
+    with pytest.raises(SynodError, match="cost more than its epsilon"):
         plan_study(make_study(name="never-planned-before"))
 
 

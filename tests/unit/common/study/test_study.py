@@ -238,7 +238,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     return study_document(
         epsilon=draw(st.decimals("0.001", 1000, places=5).map(str) | st.integers(1, 9) | st.decimals(1, 9, places=3)),
         collusion=draw(st.integers(0, parties - 1)),
-        rows=draw(st.none() | st.integers(1, 10**9)),
+        rows=draw(st.none() | st.integers(1, 10**6)),
         seed=draw(st.none() | st.integers(0, 2**53 - 1)),
         method={"name": "hpdp-dp", "contribution": draw(st.sampled_from(["0.50", "1", Decimal("0.9")]))},
         roster=[entry(i, rows=draw(st.integers(1, 10**6))) for i in range(parties)],
@@ -288,6 +288,18 @@ def test_epsilon_is_exact() -> None:
     assert make_study(epsilon=Decimal("0.1")).budget.epsilon == Fraction(1, 10)
     digits = "0.1000000000000000055511151231257827"
     assert make_study(epsilon=digits).to_json()["epsilon"] == digits
+
+
+def test_a_decimal_has_no_more_digits_than_a_ledger_reads() -> None:
+    with pytest.raises(SynodError, match="epsilon: must be a decimal number of reasonable size and at most 60 digits"):
+        make_study(epsilon="1." + "1" * 60)
+    assert make_study(epsilon="1." + "1" * 59).budget.epsilon > 1
+
+
+def test_rows_beyond_use_are_refused() -> None:
+    assert make_study(rows=(1, 1, 1), output_rows=10**6).rows == 10**6
+    with pytest.raises(SynodError, match="asks for 1,000,001 synthetic rows out of 3 real ones"):
+        make_study(rows=(1, 1, 1), output_rows=10**6 + 1)
 
 
 def test_only_a_study_with_a_roster_is_resolved() -> None:

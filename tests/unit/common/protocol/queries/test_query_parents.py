@@ -146,7 +146,7 @@ def test_f_is_for_binary_features() -> None:
 
 
 def test_the_size_is_the_draws_the_cells_and_the_longest_list_of_candidates() -> None:
-    assert ASKED.size(NETWORK) == Limit(numbers=24, tables=2, cells=24, candidates=3)
+    assert ASKED.size(NETWORK) == Limit(numbers=24, tables=2, cells=24, candidates=3, score="R")
     assert ASKED.open == (1, 3)
 
 

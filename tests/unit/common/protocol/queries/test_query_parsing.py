@@ -160,12 +160,30 @@ def test_a_query_is_within_a_limit_of_its_size_and_no_smaller_one(query: AnyQuer
     size = query.size(study)
     step = replace(step_of(query, study), limit=size)
     check_within(query, step, study)
-    for part, number in asdict(size).items():
+    for part, number in counted(size).items():
         check_within(query, replace(step, limit=replace(size, **{part: number + 1})), study)
         if number:
             smaller = replace(step, limit=replace(size, **{part: number - 1}))
             sentence = refusal(partial(check_within, query, smaller, study), Code.REFUSED)
             assert sentence == "the query is larger than the approved plan allows."
+
+
+def counted(size: Limit) -> dict[str, Any]:
+    return {part: number for part, number in asdict(size).items() if part != "score"}
+
+
+@every_query
+def test_a_query_asks_for_the_score_of_its_step(query: AnyQuery, study: Study) -> None:
+    size = query.size(study)
+    other = replace(step_of(query, study), limit=replace(size, score="I"))
+    sentence = refusal(partial(check_within, query, other, study), Code.REFUSED)
+    assert sentence == "the query asks for another score than the approved plan."
+
+
+@every_query
+def test_a_query_of_the_largest_size_is_no_longer_than_what_is_read(query: AnyQuery, study: Study) -> None:
+    step = replace(step_of(query, study), limit=query.size(study))
+    assert 0 < query.to_proto().ByteSize() <= type(query).message_bytes(step, study)
 
 
 @every_query

@@ -42,7 +42,7 @@ QUERY = Synthesize(MODEL, (1, 2, 4))
 # Shares
 
 
-@given(st.lists(st.integers(1, 10**6), min_size=1, max_size=12), st.integers(1, 10**9))
+@given(st.lists(st.integers(1, 10**6), min_size=1, max_size=12), st.integers(1, 10**6))
 def test_rows_are_shared_out_in_proportion(counts: list[int], rows: int) -> None:
     study = make_study(names=[f"p{i}" for i in range(len(counts))], rows=counts, output_rows=rows, collusion=0)
     shares = share_rows(study)
