@@ -3,14 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-ROOMS := synod/__init__.py common curator party deploy bench tests
+ROOMS := synod/__init__.py proto/breaking.py common curator party deploy bench tests
 VERSION := 0.1.0
-PROTOS := proto/synod/v1/party.proto proto/synod/v1/study.proto
+PROTOS := proto/synod/v1/party.proto proto/synod/v1/query.proto proto/synod/v1/study.proto
 
 COMPOSE := $(shell command -v docker-compose || echo docker compose)
 
-.PHONY: image demo-docker demo test test-slow lint format protos check-protos bench bench-quick bench-crypto bench-counting \
-  lock clean
+.PHONY: image wheel demo-docker demo test coverage test-slow lint format protos check-protos land-protos bench bench-quick \
+  bench-crypto bench-counting bench-polling lock clean
 
 $(STAMP): requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -26,6 +26,11 @@ image:
 	docker build --quiet --file deploy/Dockerfile --tag synod:$(VERSION) . \
 	  || { echo "If python:3.11-slim cannot be pulled here, deploy/base-image makes it from Debian's packages."; exit 1; }
 
+# The sdist and, built from it, the wheel.
+wheel: $(STAMP)
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+
 # A new run each time; the containers and volumes are removed at the end, the release stays.
 demo-docker: image $(STAMP)
 	rm -rf demo-docker-release
@@ -39,7 +44,11 @@ demo-docker: image $(STAMP)
 	@echo "Open demo-docker-release/report.html."
 
 test: $(STAMP)
-	$(BIN)/pytest -q -m "not slow and not docker" -n 2 tests
+	$(BIN)/pytest -q -m "not slow and not docker" -n 2 $(COVERAGE) tests
+
+# The same, and the share of the code that it ran; of daemons that are processes of their own nothing is counted.
+coverage: COVERAGE := --cov --cov-report=term:skip-covered
+coverage: test
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -q -m "slow or docker" tests
@@ -48,6 +57,7 @@ lint: $(STAMP) check-protos
 	$(BIN)/ruff format --check $(ROOMS)
 	$(BIN)/ruff check $(ROOMS)
 	$(BIN)/mypy
+	$(BIN)/mypy proto/breaking.py
 
 format: $(STAMP)
 	$(BIN)/ruff format $(ROOMS)
@@ -60,6 +70,10 @@ define generate
 	  --mypy_out=quiet:$(1) --mypy_grpc_out=quiet:$(1) $(PROTOS)
 endef
 
+define describe
+	$(BIN)/python -m grpc_tools.protoc -Iproto --descriptor_set_out=$(1) $(PROTOS)
+endef
+
 protos: $(STAMP)
 	rm -rf proto/gen
 	$(call generate,proto/gen)
@@ -68,6 +82,12 @@ check-protos: $(STAMP)
 	rm -rf build/gen
 	$(call generate,build/gen)
 	diff -r -x __pycache__ build/gen proto/gen || { echo "proto/gen is out of date: run make protos"; exit 1; }
+	$(call describe,build/protos.binpb)
+	$(BIN)/python proto/breaking.py proto/landed.binpb build/protos.binpb
+
+# The protos as they are now become what later ones must stay readable for.
+land-protos: $(STAMP)
+	$(call describe,proto/landed.binpb)
 
 # The papers' claims. DATA is a folder with the papers' tables; without it tables of their shapes are made.
 bench: $(STAMP)
@@ -82,6 +102,9 @@ bench-crypto: $(STAMP)
 bench-counting: $(STAMP)
 	$(BIN)/python -m bench.counting
 
+bench-polling: $(STAMP)
+	$(BIN)/python -m bench.polling
+
 # The runtime pins are a part of the development pins, so that what is tested is what is shipped.
 lock:
 	$(BIN)/pip-compile --quiet --extra dev --strip-extras --generate-hashes --allow-unsafe --no-header \
@@ -90,4 +113,4 @@ lock:
 	  --no-emit-index-url --no-emit-find-links --no-emit-trusted-host -o requirements.lock pyproject.toml
 
 clean:
-	rm -rf $(VENV) build demo-release demo-docker-release bench/results
+	rm -rf $(VENV) build dist *.egg-info demo-release demo-docker-release bench/results

@@ -19,7 +19,7 @@ from gmpy2 import mpz
 from numpy.typing import NDArray
 
 from synod.common.crypto.fixedbase import plan_window
-from synod.common.crypto.packing import SlotLayout, noise_bound, pack, plan_slots, unpack
+from synod.common.crypto.packing import SlotLayout, pack, plan_slots, unpack
 from synod.common.crypto.paillier import (
     Encryptor,
     PublicKey,
@@ -30,6 +30,7 @@ from synod.common.crypto.paillier import (
     encrypt_all,
     generate_key,
 )
+from synod.common.privacy.bounds import noise_bound
 from synod.common.privacy.coins import Coins
 from synod.common.privacy.noise import sample_shares
 from synod.party.masks import blind

@@ -18,12 +18,14 @@ import numpy as np
 
 from synod.common.privacy.coins import Coins
 from synod.common.runtime.yamltext import load_yaml
-from synod.common.study.encoding import Codes
+from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.study import Study, parse_study
 from synod.deploy.evaluate.marginals import measure_marginals
 from synod.deploy.evaluate.tables import Table, bin_table, make_table, read_columns
 from synod.deploy.simulate import publish_in_process
-from synod.party.table.source import Snapshot, count_rows, read_table
+from synod.party.table.encode import read_table
+from synod.party.table.snapshot import Snapshot
+from synod.party.table.source import count_rows
 
 METHODS: dict[str, dict[str, Any]] = {
     "hpdp-dp": {"name": "hpdp-dp"},
@@ -75,7 +77,7 @@ def measure_setting(setting: Setting, *, data: dict[str, Any], table: Path, runs
     """Mean and standard error over the runs of one setting."""
     rows = count_rows(table)
     study = split_study(data, rows, setting)
-    snapshot = read_table(table, study, unit=None, expected_rows=rows)
+    snapshot = read_table(table, codings_of(study), unit=None, expected_rows=rows)
     real = make_table(study, read_columns([table], study))
     distances = [measure(study, snapshot, real, seed=seed) for seed in range(runs)]
     error = statistics.stdev(distances) / runs**0.5 if runs > 1 else 0.0

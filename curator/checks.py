@@ -1,4 +1,4 @@
-"""The checks that stand between a submission and a release, numbered as in the protocol. Pure.
+"""The checks between a submission and a release, numbered as in the protocol. Pure.
 
 A failed check before acceptance refuses the submission and changes nothing; a failed check after decryption aborts
 the study. Nothing is retried by itself, or one bad party could drain everyone's budget.
@@ -11,17 +11,10 @@ from numpy.typing import NDArray
 
 from synod.common.crypto.identity import require_signature
 from synod.common.crypto.paillier import PublicKey, check_ciphertexts
-from synod.common.protocol.answers import check_answer, expected_bytes
-from synod.common.protocol.plan import Step
-from synod.common.protocol.queries import (
-    Query,
-    SumMarginals,
-    SumMoments,
-    SumTerms,
-    moment_design,
-    query_digest,
-    sum_terms,
-)
+from synod.common.protocol.queries.base import ClearQuery, SumQuery, SumTerms
+from synod.common.protocol.queries.moments import moment_design
+from synod.common.protocol.queries.parsing import AnyQuery, query_digest
+from synod.common.protocol.steps import Step
 from synod.common.protocol.submission import AnsweredStep, Submission, account_statement, digest_of
 from synod.common.protocol.transcript import Transcript
 from synod.common.runtime.errors import check_failed
@@ -30,7 +23,7 @@ from synod.common.study.study import Study
 
 
 def check_header(
-    party: str, submission: Submission, *, study: Study, transcript: Transcript, query: Query, step: Step
+    party: str, submission: Submission, *, study: Study, transcript: Transcript, query: AnyQuery, step: Step
 ) -> None:
     """Checks 1 to 3 on a submission's header, before any of its bytes are taken."""
     # 1. sender on the roster and signature valid
@@ -40,7 +33,7 @@ def check_header(
     statement = submission.statement(party)
     require_signature(identities[party], "answer", statement, submission.signature, signer=party)
     # 2. T, round, Q and key id match
-    public = PublicKey(transcript.modulus, transcript.generator)
+    public = transcript.key
     bound = (submission.transcript, submission.label, submission.query, submission.key_id.hex())
     if bound != (transcript.digest(study), step.label, query_digest(query, step, study), public.key_id):
         raise check_failed(f"the answer of {party} is bound to another transcript, round, query or key.")
@@ -49,25 +42,26 @@ def check_header(
         raise check_failed(f"the answer of {party} to round {step.label} has the wrong length.")
 
 
-def answer_bytes(party: str, query: Query, step: Step, study: Study, public: PublicKey) -> range:
+def answer_bytes(party: str, query: AnyQuery, step: Step, study: Study, public: PublicKey) -> range:
     """How long a sound answer may be."""
-    if isinstance(query, SumMoments | SumMarginals):
-        exact = sum_terms(query, step, study).layout(study.key_bits).ciphertexts * public.ciphertext_bytes
+    if isinstance(query, SumQuery):
+        exact = query.terms(step, study).layout(study.key_bits).ciphertexts * public.ciphertext_bytes
         return range(exact, exact + 1)
-    return expected_bytes(query, study, party)
+    assert isinstance(query, ClearQuery)
+    return query.answer_bytes(study, party)
 
 
 def check_payload(
-    party: str, submission: Submission, payload: bytes, *, query: Query, step: Step, study: Study, public: PublicKey
+    party: str, submission: Submission, payload: bytes, *, query: AnyQuery, step: Step, study: Study, public: PublicKey
 ) -> None:
-    """The payload is what the header says, and check 4, or what stands for it where the answer is in the clear."""
+    """The payload is what the header says, and check 4, or what takes its place where the answer is in the clear."""
     if len(payload) != submission.length or digest_of(payload) != submission.digest:
         raise check_failed(f"the answer of {party} is not the one that its header describes.")
     # 4. each ciphertext in range and coprime to n
-    if isinstance(query, SumMoments | SumMarginals):
-        check_ciphertexts(public, payload, sum_terms(query, step, study).layout(study.key_bits).ciphertexts)
+    if isinstance(query, SumQuery):
+        check_ciphertexts(public, payload, query.terms(step, study).layout(study.key_bits).ciphertexts)
     else:
-        check_answer(query, payload, study, party)
+        query.read_answer(payload, study, party)
 
 
 def check_account(party: str, submission: Submission, steps: list[AnsweredStep], identity: bytes) -> None:

@@ -8,22 +8,37 @@ from pathlib import Path
 from synod.common.crypto.identity import Identity
 from synod.curator.store import Store
 
+Subject = bytes | str
+"""Whom a change concerns: a study's session, by the study's hash, or a party's long polls, by the party's name."""
+
 
 class Changes:
-    """Wakes everybody who waits for the store to change."""
+    """Wakes those whom a change of the store concerns, and nobody else.
+
+    For the event loop's thread only. `wait` listens from its first instruction on, so that whoever looks at the store
+    and then waits, with no `await` in between, misses nothing.
+    """
 
     def __init__(self) -> None:
-        self._event = asyncio.Event()
+        self._events: dict[Subject, asyncio.Event] = {}
+        self.closed = False
 
-    def announce(self) -> None:
-        """The store has changed."""
-        self._event.set()
-        self._event = asyncio.Event()
+    def announce(self, *subjects: Subject) -> None:
+        """The store has changed in a way that may give each of these something to do."""
+        for subject in subjects:
+            if event := self._events.pop(subject, None):
+                event.set()
 
-    async def wait(self, seconds: float | None = None) -> None:
-        """Waits for a change, or for the time to pass."""
+    def close(self) -> None:
+        """Wakes everybody: the curator stops, and long polls end."""
+        self.closed = True
+        self.announce(*self._events)
+
+    async def wait(self, subject: Subject, seconds: float | None = None) -> None:
+        """Waits for a change that concerns the subject, or for the time to pass."""
+        event = self._events.setdefault(subject, asyncio.Event())
         try:
-            await asyncio.wait_for(self._event.wait(), seconds)
+            await asyncio.wait_for(event.wait(), seconds)
         except TimeoutError:
             return
 

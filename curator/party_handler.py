@@ -6,30 +6,57 @@ as far as the identity that the roster pins has signed.
 
 import json
 from dataclasses import dataclass
+from enum import Enum
 
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.crypto.identity import fingerprint
-from synod.common.crypto.paillier import PublicKey
-from synod.common.protocol.plan import Step, plan_study
-from synod.common.protocol.queries import Query, parse_query, query_digest
+from synod.common.protocol.envelope import read_document
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.parsing import AnyQuery, query_digest, read_query
+from synod.common.protocol.steps import Step
 from synod.common.protocol.submission import AnsweredStep, Submission
 from synod.common.protocol.transcript import Enrolment, Transcript, check_enrolment, parse_transcript
 from synod.common.runtime.errors import Code, SynodError, check_failed
 from synod.curator.checks import check_account, check_header, check_payload
 from synod.curator.context import Context
-from synod.curator.store import SeenHead, State, StudyRecord
+from synod.curator.store import ReplyKind, SeenHead, State, StudyRecord
 
-NOT_APPROVED = "not-approved"
-ACKNOWLEDGED = "acknowledged"
+
+class MoveKind(Enum):
+    """What a party may do: enrol, answer a round, or record a study's end."""
+
+    ENROL = "enrol"
+    ANSWER = "answer"
+    CLOSE_PUBLISHED = "published"
+    CLOSE_ABORTED = "aborted"
+
+
+class DocumentKind(Enum):
+    """What a party may fetch."""
+
+    STUDY = "study"
+    TRANSCRIPT = "transcript"
+
+
+class DeclineReason(Enum):
+    """Why a party does not go on, in the words that others are told."""
+
+    NOT_APPROVED = "not-approved"
+    REVOKED = "its operator revoked the approval"
+    CHECK_FAILED = "a check on its side failed; its operator sees which"
+
+
+MOST_QUERIES = 64
+CLOSING_MOVES = {State.PUBLISHED: MoveKind.CLOSE_PUBLISHED, State.ABORTED: MoveKind.CLOSE_ABORTED}
 
 
 @dataclass(frozen=True, slots=True)
 class NextMove:
-    """What a party may do next in a study: `enrol`, `answer`, `published` or `aborted`."""
+    """What a party may do next in a study."""
 
     study_hash: bytes
     name: str
-    kind: str
+    kind: MoveKind
     label: str = ""
 
 
@@ -40,12 +67,7 @@ class OpenRound:
     record: StudyRecord
     transcript: Transcript
     step: Step
-    query: Query
-
-    @property
-    def public(self) -> PublicKey:
-        """The Paillier key."""
-        return PublicKey(self.transcript.modulus, self.transcript.generator)
+    query: AnyQuery
 
 
 class PartyHandler:
@@ -54,38 +76,37 @@ class PartyHandler:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._store = context.store
+        self._queries: dict[tuple[bytes, str], AnyQuery] = {}
 
     def see(self, party: str, identity: bytes, head: SeenHead) -> str:
         """Notes that a party called, and the head of its ledger if that is signed by an identity of a roster; returns
         the fingerprint of that identity, or nothing.
         """
         self._context.see(party)
-        pinned = {(entry.name, entry.key) for record in self._store.studies() for entry in record.study.roster}
-        if (party, fingerprint(identity)) not in pinned or not head.is_signed_by(identity):
+        if not self._store.is_pinned(party, fingerprint(identity)) or not head.is_signed_by(identity):
             return ""
         self._store.see_head(identity, head)
         return fingerprint(identity)
 
     def moves(self, party: str, skip: set[bytes]) -> list[NextMove]:
         """The next moves of a party, one for each study at most."""
-        records = [record for record in self._store.studies() if record.study_hash not in skip]
-        found = [self._move(party, record) for record in records if _is_on_roster(party, record)]
-        return [move for move in found if move is not None]
+        records = [record for record in self._store.studies_of(party) if record.study_hash not in skip]
+        return [move for record in records if (move := self._move(party, record)) is not None]
 
     def _move(self, party: str, record: StudyRecord) -> NextMove | None:
         study_hash, name = record.study_hash, record.study.name
         if record.outcome is not None:
-            if self._store.replied(study_hash, party, ACKNOWLEDGED):
+            if self._store.replied(study_hash, party, ReplyKind.ACKNOWLEDGED):
                 return None
-            return NextMove(study_hash, name, record.outcome)
-        if party not in self._store.enrolments(study_hash):
-            return NextMove(study_hash, name, "enrol")
+            return NextMove(study_hash, name, CLOSING_MOVES[record.outcome])
+        if self._store.enrolment(study_hash, party) is None:
+            return NextMove(study_hash, name, MoveKind.ENROL)
         query = self._store.unanswered(study_hash)
         if query is None or party not in plan_study(record.study).step(query.label).answerers:
             return None
         if self._store.submission(study_hash, query.label, party) is not None:
             return None
-        return NextMove(study_hash, name, "answer", query.label)
+        return NextMove(study_hash, name, MoveKind.ANSWER, query.label)
 
     def record_for(self, party: str, study_hash: bytes) -> StudyRecord:
         """A study, if the caller is on its roster."""
@@ -102,12 +123,12 @@ class PartyHandler:
         """Takes a party's signed keys."""
         record = self.record_for(enrolment.name, study_hash)
         check_enrolment(enrolment, record.study, study_hash)
-        if self._store.enrolments(study_hash).get(enrolment.name) == enrolment:
+        if self._store.enrolment(study_hash, enrolment.name) == enrolment:
             return
         if record.outcome is not None:
-            raise SynodError(Code.NOT_READY, f"{record.study.name} has ended ({record.outcome}).")
+            raise SynodError(Code.NOT_READY, f"{record.study.name} has ended ({record.outcome.value}).")
         self._store.add_enrolment(study_hash, enrolment)
-        self._context.changes.announce()
+        self._context.changes.announce(study_hash)
 
     def open_round(self, party: str, submission: Submission) -> OpenRound:
         """The round that a submission is for, its header checked (1 to 3).
@@ -121,33 +142,47 @@ class PartyHandler:
         has_ended = record.outcome is not None and not is_stored
         if envelope is None or submission.label not in labels or has_ended:
             raise SynodError(Code.NOT_READY, f"{record.study.name} has no such round open.")
-        transcript = parse_transcript(json.loads(envelope)["transcript"])
+        transcript = parse_transcript(read_document("transcript", envelope).content)
         step = plan_study(record.study).step(submission.label)
-        query = parse_query(json.loads(self._store.query(submission.study_hash, step.label)), record.study)
+        query = self._query(record, step.label)
         check_header(party, submission, study=record.study, transcript=transcript, query=query, step=step)
         return OpenRound(record, transcript, step, query)
+
+    def _query(self, record: StudyRecord, label: str) -> AnyQuery:
+        """The query of a round, read once: what the log holds of a round never changes."""
+        known = self._queries.get((record.study_hash, label))
+        if known is None:
+            known = read_query(json.loads(self._store.query(record.study_hash, label)), record.study)
+            if len(self._queries) >= MOST_QUERIES:
+                self._queries.clear()
+            self._queries[record.study_hash, label] = known
+        return known
 
     def check(self, party: str, submission: Submission, asked: OpenRound, payload: bytes) -> None:
         """Checks an answer's bytes (4) and its countersignature; slow for a large answer, and free of side effects."""
         if self._store.submission(submission.study_hash, submission.label, party) == submission:
             return
         study = asked.record.study
-        check_payload(party, submission, payload, query=asked.query, step=asked.step, study=study, public=asked.public)
+        check_payload(
+            party, submission, payload, query=asked.query, step=asked.step, study=study, public=asked.transcript.key
+        )
         identity = asked.transcript.enrolments[study.index_of(party)].identity
         check_account(party, submission, self._steps_so_far(party, asked), identity)
 
     def accept(self, party: str, submission: Submission, payload: bytes) -> None:
         """Stores a checked answer, once (5)."""
         self._store.add_submission(party, submission, payload)
-        self._context.changes.announce()
+        self._context.changes.announce(submission.study_hash)
 
-    def document(self, party: str, study_hash: bytes, kind: str, label: str) -> bytes:
-        """A document of a study that the caller is on: `study`, `transcript` or `query`."""
+    def query(self, party: str, study_hash: bytes, label: str) -> AnyQuery:
+        """The query of a round of a study that the caller is on."""
+        return self._query(self.record_for(party, study_hash), label)
+
+    def document(self, party: str, study_hash: bytes, kind: DocumentKind) -> bytes:
+        """A document of a study that the caller is on."""
         record = self.record_for(party, study_hash)
-        if kind == "study":
+        if kind is DocumentKind.STUDY:
             return canonical_bytes(record.study.to_json())
-        if kind == "query":
-            return self._store.query(study_hash, label)
         envelope = self._store.transcript(study_hash)
         if envelope is None:
             raise SynodError(Code.NOT_READY, f"not all parties of {record.study.name} have enrolled yet.")
@@ -169,24 +204,24 @@ class PartyHandler:
             steps.append(AnsweredStep(step.label, earlier.query.hex(), step.cost))
         raise AssertionError("the step is the party's own")
 
-    def decline(self, party: str, signer: str, study_hash: bytes, reason: str) -> None:
+    def decline(self, party: str, signer: str, study_hash: bytes, reason: DeclineReason) -> None:
         """Takes a party's no: not (yet) approved is noted, anything else ends the study.
 
         A certificate alone cannot end one: `signer` must be the identity that the roster pins.
         """
         record = self.record_for(party, study_hash)
-        if reason == NOT_APPROVED:
-            self._store.add_reply(study_hash, party, NOT_APPROVED)
+        if reason is DeclineReason.NOT_APPROVED:
+            self._store.add_reply(study_hash, party, ReplyKind.NOT_APPROVED)
         elif signer != record.study.roster[record.study.index_of(party)].key:
             raise check_failed(f"the identity key of {party} is not the one on the roster of {record.study.name}.")
         elif record.outcome is None:
-            self._store.end_study(study_hash, State.ABORTED, f"{party} declined: {reason}.")
-        self._context.changes.announce()
+            self._store.end_study(study_hash, State.ABORTED, f"{party} declined: {reason.value}.")
+            self._context.changes.announce(study_hash, *(entry.name for entry in record.study.roster))
 
     def acknowledge(self, party: str, study_hash: bytes) -> None:
         """Notes that a party knows of a study's end."""
         self.record_for(party, study_hash)
-        self._store.add_reply(study_hash, party, ACKNOWLEDGED)
+        self._store.add_reply(study_hash, party, ReplyKind.ACKNOWLEDGED)
 
 
 def _is_on_roster(party: str, record: StudyRecord) -> bool:

@@ -6,16 +6,18 @@ from typing import Any
 
 import grpc
 
+from synod.common.protocol.parts import split_message
 from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import PROTOCOL, Enrolment
 from synod.common.runtime.errors import Code, SynodError, invalid
 from synod.common.runtime.wire import CHUNK_BYTES, caller_name, chunks_of, replies, streams
 from synod.curator.context import Context
-from synod.curator.party_handler import NOT_APPROVED, PartyHandler
+from synod.curator.party_handler import DeclineReason, DocumentKind, MoveKind, PartyHandler
 from synod.curator.store import SeenHead
 from synod.curator.study_handler import StudyHandler
 from synod.v1 import party_pb2 as pb
 from synod.v1 import party_pb2_grpc as rpc
+from synod.v1 import query_pb2 as qpb
 from synod.v1 import study_pb2 as spb
 from synod.v1 import study_pb2_grpc as srpc
 
@@ -23,20 +25,19 @@ Call = grpc.aio.ServicerContext[Any, Any]
 
 LONGEST_WAIT_SECONDS = 60
 MOVE_KINDS = {
-    "enrol": pb.MOVE_KIND_ENROL,
-    "answer": pb.MOVE_KIND_ANSWER,
-    "published": pb.MOVE_KIND_CLOSE_PUBLISHED,
-    "aborted": pb.MOVE_KIND_CLOSE_ABORTED,
+    MoveKind.ENROL: pb.MOVE_KIND_ENROL,
+    MoveKind.ANSWER: pb.MOVE_KIND_ANSWER,
+    MoveKind.CLOSE_PUBLISHED: pb.MOVE_KIND_CLOSE_PUBLISHED,
+    MoveKind.CLOSE_ABORTED: pb.MOVE_KIND_CLOSE_ABORTED,
 }
 DOCUMENT_KINDS = {
-    pb.DOCUMENT_KIND_STUDY: "study",
-    pb.DOCUMENT_KIND_TRANSCRIPT: "transcript",
-    pb.DOCUMENT_KIND_QUERY: "query",
+    pb.DOCUMENT_KIND_STUDY: DocumentKind.STUDY,
+    pb.DOCUMENT_KIND_TRANSCRIPT: DocumentKind.TRANSCRIPT,
 }
 DECLINE_REASONS = {
-    pb.DECLINE_REASON_NOT_APPROVED: NOT_APPROVED,
-    pb.DECLINE_REASON_REVOKED: "its operator revoked the approval",
-    pb.DECLINE_REASON_CHECK_FAILED: "a check on its side failed; its operator sees which",
+    pb.DECLINE_REASON_NOT_APPROVED: DeclineReason.NOT_APPROVED,
+    pb.DECLINE_REASON_REVOKED: DeclineReason.REVOKED,
+    pb.DECLINE_REASON_CHECK_FAILED: DeclineReason.CHECK_FAILED,
 }
 
 
@@ -84,8 +85,9 @@ class PartyServicer(rpc.PartyServiceServicer):
         party = self._caller(call, request.head)
         loop = asyncio.get_running_loop()
         until = loop.time() + min(request.wait_seconds, LONGEST_WAIT_SECONDS)
-        while not (moves := self._handler.moves(party, set(request.skip))) and loop.time() < until:
-            await self._context.changes.wait(until - loop.time())
+        skip, changes = set(request.skip), self._context.changes
+        while not (moves := self._handler.moves(party, skip)) and loop.time() < until and not changes.closed:
+            await changes.wait(party, until - loop.time())
         return pb.PullWorkResponse(
             moves=[
                 pb.Move(
@@ -104,9 +106,16 @@ class PartyServicer(rpc.PartyServiceServicer):
         kind = DOCUMENT_KINDS.get(request.kind)
         if kind is None:
             raise invalid("a request for a document names its kind.")
-        document = self._handler.document(caller_name(call), request.study_hash, kind, request.label)
+        document = self._handler.document(caller_name(call), request.study_hash, kind)
         for chunk in chunks_of(document):
             yield pb.GetDocumentResponse(chunk=chunk)
+
+    @streams
+    async def GetQuery(self, request: pb.GetQueryRequest, call: Call) -> AsyncIterator[qpb.Query]:
+        """Streams the query of a round."""
+        query = self._handler.query(caller_name(call), request.study_hash, request.label)
+        for part in split_message(query.to_proto(), CHUNK_BYTES):
+            yield part
 
     @replies
     async def Enrol(self, request: pb.EnrolRequest, call: Call) -> pb.EnrolResponse:
@@ -184,7 +193,7 @@ class StudyServicer(srpc.StudyServiceServicer):
             raise SynodError(
                 Code.NOT_ON_ROSTER,
                 f"{caller_name(call)} is not an operator of this curator.",
-                "Its certificate's name must stand under `operators` in the curator's configuration.",
+                "Its certificate's name must be listed under `operators` in the curator's configuration.",
             )
 
     @replies

@@ -66,7 +66,7 @@ async def serve(settings: CuratorSettings) -> None:
         await _stop_signal()
         tell(False)
         await _set_health(ready, health_pb2.HealthCheckResponse.NOT_SERVING)
-        context.changes.announce()
+        context.changes.close()
         await server.stop(GRACE_SECONDS)
         context.store.close()
 

@@ -23,34 +23,37 @@ from synod.common.runtime.sqlite import open_database, storage_errors, transacti
 from synod.common.study.study import Study, parse_study
 
 STORE_FILE = "store.sqlite"
-TABLES = """
-CREATE TABLE IF NOT EXISTS studies (
+MIGRATIONS = (
+    """
+CREATE TABLE studies (
     study BLOB PRIMARY KEY, name TEXT NOT NULL UNIQUE, document BLOB NOT NULL, created INTEGER NOT NULL,
     outcome TEXT, reason TEXT NOT NULL DEFAULT ''
 );
-CREATE TABLE IF NOT EXISTS enrolments (
+CREATE TABLE rosters (party TEXT NOT NULL, study BLOB NOT NULL, key TEXT NOT NULL, PRIMARY KEY (party, study));
+CREATE TABLE enrolments (
     study BLOB NOT NULL, party TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (study, party)
 );
-CREATE TABLE IF NOT EXISTS transcripts (study BLOB PRIMARY KEY, envelope BLOB NOT NULL);
-CREATE TABLE IF NOT EXISTS queries (
+CREATE TABLE transcripts (study BLOB PRIMARY KEY, envelope BLOB NOT NULL);
+CREATE TABLE queries (
     study BLOB NOT NULL, label TEXT NOT NULL, sequence INTEGER NOT NULL, body BLOB NOT NULL,
     opened INTEGER NOT NULL, answer BLOB, PRIMARY KEY (study, label)
 );
-CREATE TABLE IF NOT EXISTS notes (
+CREATE TABLE notes (
     study BLOB NOT NULL, label TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (study, label)
 );
-CREATE TABLE IF NOT EXISTS submissions (
+CREATE TABLE submissions (
     study BLOB NOT NULL, label TEXT NOT NULL, party TEXT NOT NULL, header BLOB NOT NULL, payload BLOB NOT NULL,
     PRIMARY KEY (study, label, party)
 );
-CREATE TABLE IF NOT EXISTS replies (
+CREATE TABLE replies (
     study BLOB NOT NULL, party TEXT NOT NULL, kind TEXT NOT NULL, PRIMARY KEY (study, party, kind)
 );
-CREATE TABLE IF NOT EXISTS heads (
+CREATE TABLE heads (
     identity BLOB NOT NULL, ledger BLOB NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL,
     signature BLOB NOT NULL, PRIMARY KEY (identity, ledger)
 );
-"""
+""",
+)
 
 
 class State(Enum):
@@ -63,6 +66,13 @@ class State(Enum):
     ABORTED = "aborted"
 
 
+class ReplyKind(Enum):
+    """What a party said of a study."""
+
+    NOT_APPROVED = "not-approved"
+    ACKNOWLEDGED = "acknowledged"
+
+
 @dataclass(frozen=True, slots=True)
 class StudyRecord:
     """A study as the store has it."""
@@ -70,7 +80,7 @@ class StudyRecord:
     study_hash: bytes
     study: Study
     created: int
-    outcome: str | None
+    outcome: State | None
     reason: str
 
 
@@ -101,10 +111,8 @@ class Store:
     """The open store."""
 
     def __init__(self, folder: Path) -> None:
-        self._connection = open_database(folder / STORE_FILE, create=True)
+        self._connection = open_database(folder / STORE_FILE, create=True, migrations=MIGRATIONS)
         self._lock = RLock()  # checks read on worker threads: none may see a transaction of the event loop half done
-        with storage_errors(None):
-            self._connection.executescript(TABLES)
 
     def close(self) -> None:
         """Closes the file."""
@@ -117,17 +125,17 @@ class Store:
         study_hash = study.digest()
         if self._rows("SELECT 1 FROM studies WHERE study = ?", study_hash):
             return
-        if self._rows("SELECT 1 FROM studies WHERE name = ?", study.name):
-            raise SynodError(
-                Code.CONFLICT,
-                f"there is another study named {study.name}.",
-                "Give the new one a name of its own.",
-            )
+        self.check_name(study)
         document = canonical_bytes(study.to_json())
-        self._write(
-            "INSERT INTO studies (study, name, document, created) VALUES (?, ?, ?, ?)",
-            study_hash, study.name, document, now,
-        )  # fmt: skip
+        with self._transaction():
+            self._connection.execute(
+                "INSERT INTO studies (study, name, document, created) VALUES (?, ?, ?, ?)",
+                (study_hash, study.name, document, now),
+            )
+            self._connection.executemany(
+                "INSERT INTO rosters VALUES (?, ?, ?)",
+                [(entry.name, study_hash, entry.key) for entry in study.roster],
+            )
 
     def check_name(self, study: Study) -> None:
         """Refuses a study whose name another study has."""
@@ -144,6 +152,19 @@ class Store:
         """All studies, newest first."""
         rows = self._rows("SELECT study, document, created, outcome, reason FROM studies ORDER BY created DESC, name")
         return [_record(row) for row in rows]
+
+    def studies_of(self, party: str) -> list[StudyRecord]:
+        """The studies that have a party on their roster, newest first."""
+        rows = self._rows(
+            "SELECT study, document, created, outcome, reason FROM studies JOIN rosters USING (study)"
+            " WHERE party = ? ORDER BY created DESC, name",
+            party,
+        )
+        return [_record(row) for row in rows]
+
+    def is_pinned(self, party: str, key: str) -> bool:
+        """Whether a roster has the party with the identity key of this fingerprint."""
+        return bool(self._rows("SELECT 1 FROM rosters WHERE party = ? AND key = ? LIMIT 1", party, key))
 
     def study(self, study_hash: bytes) -> StudyRecord:
         """One study by its hash."""
@@ -162,7 +183,7 @@ class Store:
     def state(self, record: StudyRecord) -> State:
         """Where a study stands, from what is stored of it."""
         if record.outcome is not None:
-            return State(record.outcome)
+            return record.outcome
         if self._rows("SELECT 1 FROM queries WHERE study = ? LIMIT 1", record.study_hash):
             return State.RUNNING
         return State.KEYED if self.transcript(record.study_hash) else State.ENROLLING
@@ -189,20 +210,29 @@ class Store:
                 enrolment.signature.hex(),
             ]
         )
-        rows = self._rows("SELECT body FROM enrolments WHERE study = ? AND party = ?", study_hash, enrolment.name)
-        if rows and bytes(rows[0][0]) != body:
+        stored = self.enrolment(study_hash, enrolment.name)
+        if stored not in (None, enrolment):
             raise SynodError(
                 Code.CONFLICT,
                 f"{enrolment.name} is enrolled with other keys already.",
                 "A changed ledger or table cannot go on with this study; start a new one.",
             )
-        if not rows:
+        if stored is None:
             self._write("INSERT INTO enrolments VALUES (?, ?, ?)", study_hash, enrolment.name, body)
+
+    def enrolment(self, study_hash: bytes, party: str) -> Enrolment | None:
+        """A party's enrolment, if it is there."""
+        rows = self._rows("SELECT body FROM enrolments WHERE study = ? AND party = ?", study_hash, party)
+        return _enrolment(party, rows[0][0]) if rows else None
+
+    def enrolled(self, study_hash: bytes) -> set[str]:
+        """Who has enrolled."""
+        return {party for (party,) in self._rows("SELECT party FROM enrolments WHERE study = ?", study_hash)}
 
     def enrolments(self, study_hash: bytes) -> dict[str, Enrolment]:
         """The enrolments so far, by party."""
         rows = self._rows("SELECT party, body FROM enrolments WHERE study = ?", study_hash)
-        return {party: Enrolment(party, *(bytes.fromhex(part) for part in json.loads(body))) for party, body in rows}
+        return {party: _enrolment(party, body) for party, body in rows}
 
     def fix_transcript(self, study_hash: bytes, envelope: bytes) -> None:
         """Stores the transcript for good."""
@@ -305,15 +335,14 @@ class Store:
 
     # Parties
 
-    def add_reply(self, study_hash: bytes, party: str, kind: str) -> None:
-        """Notes what a party said of a study: `not-approved`, `acknowledged`."""
-        self._write("INSERT OR IGNORE INTO replies VALUES (?, ?, ?)", study_hash, party, kind)
+    def add_reply(self, study_hash: bytes, party: str, kind: ReplyKind) -> None:
+        """Notes what a party said of a study."""
+        self._write("INSERT OR IGNORE INTO replies VALUES (?, ?, ?)", study_hash, party, kind.value)
 
-    def replied(self, study_hash: bytes, party: str, kind: str) -> bool:
+    def replied(self, study_hash: bytes, party: str, kind: ReplyKind) -> bool:
         """Whether the party said so."""
-        return bool(
-            self._rows("SELECT 1 FROM replies WHERE study = ? AND party = ? AND kind = ?", study_hash, party, kind)
-        )
+        statement = "SELECT 1 FROM replies WHERE study = ? AND party = ? AND kind = ?"
+        return bool(self._rows(statement, study_hash, party, kind.value))
 
     def see_head(self, identity: bytes, head: SeenHead) -> None:
         """Keeps the highest head of a ledger."""
@@ -345,9 +374,13 @@ class Store:
             return self._connection.execute(statement, values).fetchall()
 
 
+def _enrolment(party: str, body: bytes) -> Enrolment:
+    return Enrolment(party, *(bytes.fromhex(part) for part in json.loads(body)))
+
+
 def _record(row: tuple[Any, ...]) -> StudyRecord:
     study_hash, document, created, outcome, reason = row
-    return StudyRecord(bytes(study_hash), _parse(bytes(document)), created, outcome, reason)
+    return StudyRecord(bytes(study_hash), _parse(bytes(document)), created, outcome and State(outcome), reason)
 
 
 @lru_cache(maxsize=256)

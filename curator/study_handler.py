@@ -12,14 +12,13 @@ from synod.common.crypto.canonical import canonical_bytes
 from synod.common.crypto.paillier import SecretKey, generate_key
 from synod.common.privacy.coins import KEY_BYTES, Coins
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import check_feasible
+from synod.common.protocol.queries.parsing import check_feasible
 from synod.common.runtime.errors import Code, SynodError, invalid
 from synod.common.runtime.files import write_private_file
 from synod.common.study.study import Study, parse_study
 from synod.curator.context import Context
-from synod.curator.party_handler import NOT_APPROVED
 from synod.curator.session import Session
-from synod.curator.store import OpenQuery, State, StudyRecord
+from synod.curator.store import OpenQuery, ReplyKind, State, StudyRecord
 from synod.v1 import study_pb2 as pb
 
 log = logging.getLogger("synod.curator")
@@ -57,7 +56,7 @@ class StudyHandler:
         self._store.add_study(study, now=int(self._context.clock()))
         log.info("study taken", extra={"study": study.name, "hash": study.digest().hex()})
         self._start(study)
-        self._context.changes.announce()
+        self._context.changes.announce(*(entry.name for entry in study.roster))
         return study.digest()
 
     def status(self, name: str) -> list[pb.StudyStatus]:
@@ -78,12 +77,12 @@ class StudyHandler:
         """Ends a study for good."""
         record = self._store.study_named(name)
         if record.outcome is not None:
-            raise SynodError(Code.NOT_READY, f"{name} has ended already ({record.outcome}).")
+            raise SynodError(Code.NOT_READY, f"{name} has ended already ({record.outcome.value}).")
         self._store.end_study(record.study_hash, State.ABORTED, f"Aborted by {by}.")
         if session := self._sessions.pop(record.study_hash, None):
             session.cancel()
         self._drop_key(record.study)
-        self._context.changes.announce()
+        self._context.changes.announce(record.study_hash, *(entry.name for entry in record.study.roster))
 
     def _start(self, study: Study) -> None:
         study_hash = study.digest()
@@ -142,7 +141,7 @@ class StudyHandler:
         )
 
     def _describe_parties(self, record: StudyRecord, query: OpenQuery | None) -> Iterator[pb.PartyStatus]:
-        enrolled = self._store.enrolments(record.study_hash)
+        enrolled = self._store.enrolled(record.study_hash)
         for entry in record.study.roster:
             is_enrolled = entry.name in enrolled
             since = 0
@@ -156,7 +155,8 @@ class StudyHandler:
                 awaited=since > 0,
                 awaited_since=since,
                 last_seen=self._context.sightings.get(entry.name, 0),
-                not_approved=not is_enrolled and self._store.replied(record.study_hash, entry.name, NOT_APPROVED),
+                not_approved=not is_enrolled
+                and self._store.replied(record.study_hash, entry.name, ReplyKind.NOT_APPROVED),
             )
 
 

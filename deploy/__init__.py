@@ -1,1 +1,1 @@
-"""What puts the rooms together: the command line, the launcher, the demo."""
+"""What puts the parts together: the command line, the launcher, the demo."""

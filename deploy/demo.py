@@ -2,7 +2,7 @@
 
 Everything here is fiction: no row comes from a person, a hospital or a published table, so the generator is
 seeded and public. Its seed must never reach noise, keys or masks, and nothing that handles real rows imports
-this room. Public domains: `examples/hospitals/study.yaml`. Dependencies: `docs/demo-table.md`.
+this module. Public domains: `examples/hospitals/study.yaml`. Dependencies: `docs/demo-table.md`.
 """
 
 from collections.abc import Mapping, Sequence

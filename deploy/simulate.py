@@ -5,37 +5,31 @@ are those that real daemons with the same coins would release. Not a deployment:
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json
-from synod.common.models.gaussian import GaussianModel, concatenate_columns, draw_rows
+from synod.common.models.gaussian import draw_rows
 from synod.common.privacy.coins import Coins
-from synod.common.protocol.answers import Choice
-from synod.common.protocol.plan import Step, plan_study
-from synod.common.protocol.queries import (
-    ChooseParents,
-    EncryptedSum,
-    LocalMarginals,
-    SumMarginals,
-    SumMoments,
-    cells_of,
-    moment_design,
-    share_rows,
-    sum_terms,
-)
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.base import Query, SumQuery, check_within
+from synod.common.protocol.queries.marginals import LocalMarginals
+from synod.common.protocol.queries.moments import moment_design
+from synod.common.protocol.queries.parents import ChooseParents
+from synod.common.protocol.queries.rows import Synthesize, stack_rows
+from synod.common.protocol.steps import QueryKind, Step
 from synod.common.study.encoding import Codes
 from synod.common.study.study import Study
-from synod.curator.methods import RECIPES
-from synod.curator.methods.base import Publication, Sets
+from synod.curator.methods.base import Publication, publish
 from synod.party.answer import noisy_values
-from synod.party.count.parents import choose_parents, noisy_counts
+from synod.party.count.parents import choose_parents
+from synod.party.count.tables import noisy_counts
 
 T = TypeVar("T")
+AnswerT = TypeVar("AnswerT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,39 +41,22 @@ class InProcessParties:
     coins: Coins
     rng: np.random.Generator
 
-    async def sum_moments(self, label: str) -> NDArray[np.int64]:
-        """Implements `Parties.sum_moments`."""
-        return self._sum(label, SumMoments())
-
-    async def sum_marginals(self, label: str, sets: Sets) -> list[NDArray[np.int64]]:
-        """Implements `Parties.sum_marginals`."""
-        return np.split(self._sum(label, SumMarginals(sets)), np.cumsum(cells_of(sets, self.study))[:-1])
-
-    async def local_marginals(self, label: str, sets: Sets) -> list[NDArray[np.int64]]:
-        """Implements `Parties.local_marginals`."""
+    async def ask(self, label: str, query: Query[AnswerT]) -> AnswerT:
+        """Implements `Parties.ask`."""
         step = plan_study(self.study).step(label)
-        counts = noisy_counts(LocalMarginals(sets), step, self.study, self._table(step), coins=self.coins)
-        return np.split(counts, np.cumsum(cells_of(sets, self.study))[:-1])
+        query.check(self.study)
+        check_within(query, step, self.study)
+        if isinstance(query, SumQuery):
+            terms = query.terms(step, self.study)
+            answers = [noisy_values(query, self.study, table, terms, coins=self.coins) for table in self.tables]
+            answer: AnswerT = query.split(np.sum(answers, axis=0), self.study)
+            return answer
+        local: AnswerT = ANSWERS[query.kind](self, step, query)
+        return local
 
-    async def choose_parents(self, label: str, query: ChooseParents) -> list[Choice]:
-        """Implements `Parties.choose_parents`."""
-        step = plan_study(self.study).step(label)
-        return choose_parents(query, step, self.study, self._table(step), coins=self.coins)
-
-    def _table(self, step: Step) -> Sequence[Codes]:
+    def table_of(self, step: Step) -> Sequence[Codes]:
+        """The rows of the one party that a step asks."""
         return self.tables[self.study.index_of(step.answerers[0])]
-
-    def _sum(self, label: str, query: EncryptedSum) -> NDArray[np.int64]:
-        terms = sum_terms(query, plan_study(self.study).step(label), self.study)
-        answers = [noisy_values(query, self.study, table, terms, coins=self.coins) for table in self.tables]
-        total: NDArray[np.int64] = np.sum(answers, axis=0)
-        return total
-
-    async def synthesize(self, label: str, model: GaussianModel) -> list[Codes]:  # noqa: ARG002
-        """Implements `Parties.synthesize`."""
-        design = moment_design(self.study)
-        parts = [draw_rows(design, model, rows, rng=self.rng) for rows in share_rows(self.study)]
-        return concatenate_columns(design, parts)
 
     async def compute(self, work: Callable[[], T]) -> T:
         """Implements `Parties.compute`."""
@@ -90,6 +67,29 @@ class InProcessParties:
         return compute()
 
 
+def _marginals(parties: InProcessParties, step: Step, query: LocalMarginals) -> Any:
+    study = parties.study
+    counts = noisy_counts(query, step, study, parties.table_of(step), coins=parties.coins)
+    return query.read_answer(query.write_answer([counts]), study)
+
+
+def _parents(parties: InProcessParties, step: Step, query: ChooseParents) -> Any:
+    return choose_parents(query, step, parties.study, parties.table_of(step), coins=parties.coins)
+
+
+def _rows(parties: InProcessParties, step: Step, query: Synthesize) -> Any:
+    del step
+    design = moment_design(parties.study)
+    return stack_rows([draw_rows(design, query.model, rows, rng=parties.rng) for rows in query.rows])
+
+
+ANSWERS: Mapping[QueryKind, Callable[[InProcessParties, Step, Any], Any]] = {
+    QueryKind.LOCAL_MARGINALS: _marginals,
+    QueryKind.CHOOSE_PARENTS: _parents,
+    QueryKind.SYNTHESIZE: _rows,
+}
+
+
 def publish_in_process(
     study: Study, tables: Sequence[Sequence[Codes]], *, coins: Coins, rng: np.random.Generator
 ) -> Publication:
@@ -97,6 +97,6 @@ def publish_in_process(
     parties = InProcessParties(study, tables, coins, rng)
 
     async def run() -> Publication:
-        return await RECIPES[study.method.name](study, parties, rng=rng)
+        return await publish(study, parties, rng=rng)
 
     return asyncio.run(run())

@@ -1,1 +1,1 @@
-"""The party: the only room that reads rows; it checks, charges and answers the planned queries."""
+"""The party: the only side that reads rows; it checks, charges and answers the planned queries."""

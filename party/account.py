@@ -7,12 +7,22 @@ which frees the part of its reservation that it did not charge.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any
 
 from synod.common.privacy.cost import FREE, Cost
 from synod.common.runtime.errors import refused
 
 Entry = Mapping[str, Any]
+
+
+class ApprovalState(Enum):
+    """Where an approved study stands: open, or how it ended."""
+
+    OPEN = "open"
+    REVOKED = "revoked"
+    PUBLISHED = "published"
+    ABORTED = "aborted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +44,7 @@ class Approval:
     dataset: str
     reserved: Cost
     snapshot: str
-    state: str = "open"  # open | revoked | published | aborted
+    state: ApprovalState = ApprovalState.OPEN
     charges: tuple[Charge, ...] = ()
 
     @property
@@ -45,7 +55,7 @@ class Approval:
     @property
     def held(self) -> Cost:
         """What it may still charge."""
-        return self.reserved - self.spent if self.state == "open" else FREE
+        return self.reserved - self.spent if self.state is ApprovalState.OPEN else FREE
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +87,7 @@ class Account:
             )
         if not (self.spent(dataset) + self.held(dataset) + cost).fits_within(cap):
             raise refused(
-                f"the study asks for epsilon {cost.describe()}; {dataset} has spent "
+                f"the study asks for {cost.describe()}; {dataset} has spent "
                 f"{self.spent(dataset).describe()} and holds {self.held(dataset).describe()} for open studies, "
                 f"of {cap.describe()} in all.",
                 "Ask for a smaller epsilon, or raise `max_epsilon_total` if your policy allows it.",
@@ -113,7 +123,7 @@ def _apply(account: Account, entry: Entry) -> Account:
             charge = Charge(entry["label"], entry["query"], entry["transcript"], Cost.parse(entry["cost"]))
             return _with(account, replace(approval, charges=(*approval.charges, charge)))
         case "revoked" | "closed":
-            state = entry.get("outcome", "revoked")
+            state = ApprovalState(entry.get("outcome", ApprovalState.REVOKED.value))
             return _with(account, replace(account.approvals[entry["study"]], state=state))
         case kind:
             raise ValueError(f"an entry of unknown kind {kind!r}")

@@ -6,8 +6,9 @@ another transcript.
 """
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -16,30 +17,25 @@ from numpy.typing import NDArray
 from synod.common.crypto.canonical import Json, canonical_bytes
 from synod.common.crypto.identity import Identity
 from synod.common.crypto.packing import pack
-from synod.common.crypto.paillier import PublicKey, encrypt_all
+from synod.common.crypto.paillier import encrypt_all
 from synod.common.models.gaussian import draw_rows
-from synod.common.models.moments import sum_moments
 from synod.common.privacy.coins import Coins
-from synod.common.privacy.noise import sample_shares
-from synod.common.protocol.answers import write_choices, write_counts, write_rows
-from synod.common.protocol.plan import Step
-from synod.common.protocol.queries import (
-    ChooseParents,
-    EncryptedSum,
-    LocalMarginals,
-    Query,
-    SumMarginals,
-    SumMoments,
-    SumTerms,
-    Synthesize,
-    moment_design,
-    sum_terms,
-)
+from synod.common.protocol.queries.base import SumQuery, SumTerms
+from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals
+from synod.common.protocol.queries.moments import SumMoments, moment_design
+from synod.common.protocol.queries.parents import ChooseParents
+from synod.common.protocol.queries.parsing import AnyQuery
+from synod.common.protocol.queries.rows import Synthesize
+from synod.common.protocol.steps import QueryKind, Step
 from synod.common.protocol.transcript import Enrolment, Transcript
 from synod.common.study.encoding import Codes
 from synod.common.study.study import Study
-from synod.party.count.parents import choose_parents, exact_counts, noisy_counts
+from synod.party.count.moments import sum_moments
+from synod.party.count.parents import choose_parents
+from synod.party.count.tables import exact_counts, noisy_counts
 from synod.party.masks import blind
+
+Columns = Sequence[Codes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,76 +75,97 @@ class Round:
 
     study: Study
     step: Step
+    query: AnyQuery
     query_hash: bytes
     transcript: Transcript
     transcript_hash: bytes
     index: int
 
+    def coins(self, purpose: str, secrets: Secrets) -> Coins:
+        """The coins of this question for one purpose."""
+        return Coins(secrets.derive(purpose, self.step.label, self.query_hash.hex()))
 
-def answer(query: Query, asked: Round, columns: Sequence[Codes], *, secrets: Secrets, workers: int) -> bytes:
+
+def answer(asked: Round, columns: Columns, *, secrets: Secrets, workers: int) -> bytes:
     """This party's answer to a checked round, as bytes.
 
-    Guarantee: costs the step's epsilon, which is the approved plan's; sensitivities follow from the question.
+    Guarantee: costs the step's cost, which is the approved plan's; sensitivities follow from the question.
     """
-    match query:
-        case SumMoments() | SumMarginals():
-            return answer_sum(query, asked, columns, secrets=secrets, workers=workers)
-        case LocalMarginals():
-            coins = Coins(secrets.derive("noise", asked.step.label, asked.query_hash.hex()))
-            return write_counts(noisy_counts(query, asked.step, asked.study, columns, coins=coins))
-        case ChooseParents():
-            coins = Coins(secrets.derive("choice", asked.step.label, asked.query_hash.hex()))
-            return write_choices(choose_parents(query, asked.step, asked.study, columns, coins=coins))
-        case Synthesize():
-            return answer_synthesize(query, asked, secrets=secrets)
+    if isinstance(asked.query, SumQuery):
+        return answer_sum(asked.query, asked, columns, secrets=secrets, workers=workers)
+    return ANSWERS[asked.query.kind](asked.query, asked, columns, secrets)
 
 
-def answer_sum(query: EncryptedSum, asked: Round, columns: Sequence[Codes], *, secrets: Secrets, workers: int) -> bytes:
+def answer_sum(query: SumQuery[Any], asked: Round, columns: Columns, *, secrets: Secrets, workers: int) -> bytes:
     """This party's encrypted, blinded, noisy part of a sum: concatenated ciphertexts.
 
     Guarantee: neighbours differ in one replaced row, row counts are public. To the curator, with its private key
     and up to t colluding parties, the roster's answers reveal nothing but the sum over the other parties plus at
-    least one full share of discrete Laplace noise with scale sensitivity/epsilon: the step's cost. Both numbers
-    come from the approved study, never from the curator.
+    least one full share of noise of the law that the step's cost and the query's sensitivity call for. Both come from
+    the approved study, never from the curator.
     """
     assert query.kind is asked.step.kind
-    terms = sum_terms(query, asked.step, asked.study)
-    label, query_hash = asked.step.label, asked.query_hash
-    noise_coins = Coins(secrets.derive("noise", label, query_hash.hex()))
-    values = noisy_values(query, asked.study, columns, terms, coins=noise_coins)
-    modulus = asked.transcript.modulus
+    terms = query.terms(asked.step, asked.study)
+    values = noisy_values(query, asked.study, columns, terms, coins=asked.coins("noise", secrets))
+    key = asked.transcript.key
     plaintexts = blind(
-        pack(terms.layout(asked.study.key_bits), values, modulus),
+        pack(terms.layout(asked.study.key_bits), values, key.n),
         index=asked.index,
         secret=secrets.exchange_key(),
         exchanges=[enrolment.exchange for enrolment in asked.transcript.enrolments],
         transcript=asked.transcript_hash,
-        label=label,
-        query=query_hash,
-        modulus=modulus,
+        label=asked.step.label,
+        query=asked.query_hash,
+        modulus=key.n,
     )
-    coins = Coins(secrets.derive("encryption", label, query_hash.hex(), asked.transcript_hash.hex()))
-    public = PublicKey(modulus, asked.transcript.generator)
-    return encrypt_all(public, plaintexts, coins=coins, workers=workers)
+    inputs = (asked.step.label, asked.query_hash.hex(), asked.transcript_hash.hex())
+    return encrypt_all(key, plaintexts, coins=Coins(secrets.derive("encryption", *inputs)), workers=workers)
 
 
 def noisy_values(
-    query: EncryptedSum, study: Study, columns: Sequence[Codes], terms: SumTerms, *, coins: Coins
+    query: SumQuery[Any], study: Study, columns: Columns, terms: SumTerms, *, coins: Coins
 ) -> NDArray[np.int64]:
     """The exact numbers of this party's rows plus its share of the noise."""
-    if isinstance(query, SumMoments):
-        values = sum_moments(moment_design(study), columns)
-    else:
-        values = exact_counts(query.sets, study, columns)
-    return values + sample_shares(len(values), shape=terms.shape, scale=terms.scale, coins=coins)
+    values = SUMMANDS[query.kind](query, study, columns)
+    return values + terms.law.sample(len(values), coins=coins)
 
 
-def answer_synthesize(query: Synthesize, asked: Round, *, secrets: Secrets) -> bytes:
-    """This party's share of synthetic rows, drawn from a public model: column after column of codes.
+def _count_sets(query: SumMarginals, study: Study, columns: Columns) -> NDArray[np.int64]:
+    return exact_counts(query.sets, study, columns)
+
+
+def _sum_moments(query: SumMoments, study: Study, columns: Columns) -> NDArray[np.int64]:
+    del query
+    return sum_moments(moment_design(study), columns)
+
+
+def _answer_marginals(query: LocalMarginals, asked: Round, columns: Columns, secrets: Secrets) -> bytes:
+    coins = asked.coins("noise", secrets)
+    return query.write_answer([noisy_counts(query, asked.step, asked.study, columns, coins=coins)])
+
+
+def _answer_parents(query: ChooseParents, asked: Round, columns: Columns, secrets: Secrets) -> bytes:
+    coins = asked.coins("choice", secrets)
+    return query.write_answer(choose_parents(query, asked.step, asked.study, columns, coins=coins))
+
+
+def _answer_rows(query: Synthesize, asked: Round, columns: Columns, secrets: Secrets) -> bytes:
+    """This party's share of synthetic rows, drawn from a public model.
 
     Guarantee: reads no row, so it costs nothing; the draw is a function of the question.
     """
+    del columns
     key = secrets.derive("synthesis", asked.step.label, asked.query_hash.hex())
     rng = np.random.Generator(np.random.PCG64(int.from_bytes(key, "big")))
-    columns = draw_rows(moment_design(asked.study), query.model, query.rows[asked.index], rng=rng)
-    return write_rows(columns)
+    return query.write_answer(draw_rows(moment_design(asked.study), query.model, query.rows[asked.index], rng=rng))
+
+
+SUMMANDS: Mapping[QueryKind, Callable[[Any, Study, Columns], NDArray[np.int64]]] = {
+    QueryKind.SUM_MARGINALS: _count_sets,
+    QueryKind.SUM_MOMENTS: _sum_moments,
+}
+ANSWERS: Mapping[QueryKind, Callable[[Any, Round, Columns, Secrets], bytes]] = {
+    QueryKind.LOCAL_MARGINALS: _answer_marginals,
+    QueryKind.CHOOSE_PARENTS: _answer_parents,
+    QueryKind.SYNTHESIZE: _answer_rows,
+}

@@ -1,4 +1,4 @@
-"""The party operator's verbs: init, approve (a checked, then a reservation), revoke.
+"""The party operator's verbs: init, approve (a check, then a reservation), revoke.
 
 Data meet the schema here, and nowhere else.
 """
@@ -10,11 +10,13 @@ from synod.common.crypto.identity import Identity
 from synod.common.privacy.cost import Cost
 from synod.common.runtime.errors import Code, SynodError, invalid
 from synod.common.runtime.settings import PartySettings
+from synod.common.study.encoding import codings_of
 from synod.common.study.study import Study
-from synod.party.account import Account
+from synod.party.account import Account, ApprovalState
 from synod.party.ledger import LEDGER_FILE, Ledger
 from synod.party.policy import check_policy
-from synod.party.table.source import Snapshot, drop_snapshot, read_table, save_snapshot
+from synod.party.table.encode import read_table
+from synod.party.table.snapshot import Snapshot, drop_snapshot, save_snapshot
 
 IDENTITY_FILE = "identity.pem"
 
@@ -75,9 +77,9 @@ def check_study(settings: PartySettings, study: Study) -> CheckedStudy:
     finally:
         ledger.close()
     _refuse_known(account, study)
-    account.check_room(settings.dataset, cost, Cost.of_decimal(settings.max_epsilon_total))
+    account.check_room(settings.dataset, cost, Cost.pure(settings.max_epsilon_total))
     rows = study.roster[study.index_of(settings.name)].rows
-    snapshot = read_table(settings.source, study, unit=settings.unit, expected_rows=rows)
+    snapshot = read_table(settings.source, codings_of(study), unit=settings.unit, expected_rows=rows)
     return CheckedStudy(study, cost, snapshot)
 
 
@@ -88,7 +90,7 @@ def reserve(settings: PartySettings, checked: CheckedStudy, *, now: int) -> None
     this snapshot and no other.
     """
     study, snapshot = checked.study, checked.snapshot
-    cap, folder = Cost.of_decimal(settings.max_epsilon_total), snapshot_folder(settings, study.digest())
+    cap, folder = Cost.pure(settings.max_epsilon_total), snapshot_folder(settings, study.digest())
     ledger = Ledger.open(settings.state)
     try:
         _refuse_known(ledger.account(), study)
@@ -112,7 +114,7 @@ def reserve(settings: PartySettings, checked: CheckedStudy, *, now: int) -> None
 def _refuse_known(account: Account, study: Study) -> None:
     known = account.approvals.get(study.digest().hex())
     if known is not None:
-        raise SynodError(Code.CONFLICT, f"{study.name} is in the ledger already ({known.state}).")
+        raise SynodError(Code.CONFLICT, f"{study.name} is in the ledger already ({known.state.value}).")
 
 
 def revoke(settings: PartySettings, study_hash: bytes, *, now: int) -> None:
@@ -120,9 +122,9 @@ def revoke(settings: PartySettings, study_hash: bytes, *, now: int) -> None:
     ledger = Ledger.open(settings.state)
     try:
         approval = ledger.account().approvals.get(study_hash.hex())
-        if approval is None or approval.state != "open":
+        if approval is None or approval.state is not ApprovalState.OPEN:
             raise SynodError(Code.NOT_FOUND, "there is no open approval of that study.", "See `synod party ledger`.")
-        ledger.end_study(study_hash, "revoked", now=now)
+        ledger.end_study(study_hash, ApprovalState.REVOKED, now=now)
     finally:
         ledger.close()
     drop_snapshot(snapshot_folder(settings, study_hash))

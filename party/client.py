@@ -17,9 +17,11 @@ from synod.common.runtime.wire import CALL_SECONDS, UPLOAD_SECONDS, chunks_of, e
 from synod.party.ledger import Head
 from synod.v1 import party_pb2 as pb
 from synod.v1 import party_pb2_grpc as rpc
+from synod.v1 import query_pb2 as qpb
 
 T = TypeVar("T")
 LARGEST_DOCUMENT_BYTES = 64 << 20
+PART_BYTES = 4096  # what parts may repeat of a query
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +62,15 @@ class CuratorClient:
         reply = self._call(lambda: self._stub.PullWork(request, timeout=wait_seconds + CALL_SECONDS))
         return list(reply.moves)
 
-    def document(self, study_hash: bytes, kind: pb.DocumentKind.ValueType, label: str = "") -> bytes:
+    def document(self, study_hash: bytes, kind: pb.DocumentKind.ValueType) -> bytes:
         """Fetches a document of a study."""
-        request = pb.GetDocumentRequest(study_hash=study_hash, kind=kind, label=label)
+        request = pb.GetDocumentRequest(study_hash=study_hash, kind=kind)
         return self._call(lambda: _join(self._stub.GetDocument(request, timeout=UPLOAD_SECONDS)))
+
+    def query(self, study_hash: bytes, label: str, most_bytes: int) -> qpb.Query:
+        """Fetches the query of an open round; one of more than `most_bytes` is not read to its end."""
+        request = pb.GetQueryRequest(study_hash=study_hash, label=label)
+        return self._call(lambda: _merge(self._stub.GetQuery(request, timeout=UPLOAD_SECONDS), most_bytes))
 
     def enrol(self, study_hash: bytes, enrolment: Enrolment, head: Head) -> None:
         """Enrols in a study."""
@@ -134,3 +141,13 @@ def _join(parts: Iterable[pb.GetDocumentResponse]) -> bytes:
         if len(document) > LARGEST_DOCUMENT_BYTES:
             raise check_failed("a document of the curator's is larger than any that this version reads.")
     return bytes(document)
+
+
+def _merge(parts: Iterable[qpb.Query], most_bytes: int) -> qpb.Query:
+    query, size = qpb.Query(), 0
+    for part in parts:
+        size += part.ByteSize() + 1
+        if size > most_bytes + PART_BYTES:
+            raise check_failed("the curator's query is longer than any that the approved plan allows.")
+        query.MergeFrom(part)
+    return query

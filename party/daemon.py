@@ -3,30 +3,27 @@
 It may be killed at any moment: every move is idempotent, and an answer is in the ledger before it leaves.
 """
 
+import json
 import logging
 import random
 import threading
 from collections.abc import Callable
+from typing import Any
 
 from synod.common.crypto.identity import Identity, fingerprint, verify
+from synod.common.protocol.queries.parsing import QUERIES, parse_query
 from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import PROTOCOL
-from synod.common.runtime.errors import Code, SynodError, refused
+from synod.common.runtime.errors import Code, SynodError, check_failed, refused
 from synod.common.runtime.settings import PartySettings
 from synod.common.study.study import parse_study
+from synod.party.account import ApprovalState
 from synod.party.approval import check_study, reserve, snapshot_folder
 from synod.party.client import CuratorClient, Greeting
 from synod.party.ledger import Head, Ledger
-from synod.party.rounds import (
-    Responder,
-    answer_round,
-    check_round,
-    expected_query,
-    open_approval,
-    read_document,
-    secrets_of,
-)
-from synod.party.table.source import TableError, drop_snapshot, load_snapshot
+from synod.party.rounds import Responder, answer_round, check_round, next_step, open_approval, secrets_of
+from synod.party.table.encode import TableError
+from synod.party.table.snapshot import drop_snapshot, load_snapshot
 from synod.v1 import party_pb2 as pb
 
 log = logging.getLogger("synod.party")
@@ -37,7 +34,10 @@ LONGEST_BACKOFF_SECONDS = 30.0
 LARGEST_SKEW_SECONDS = 300
 HASH_BYTES = 32
 RETRIED = (Code.UNREACHABLE, Code.UNAUTHENTICATED, Code.STORAGE, Code.INTERNAL)
-OUTCOMES = {pb.MOVE_KIND_CLOSE_PUBLISHED: "published", pb.MOVE_KIND_CLOSE_ABORTED: "aborted"}
+OUTCOMES = {
+    pb.MOVE_KIND_CLOSE_PUBLISHED: ApprovalState.PUBLISHED,
+    pb.MOVE_KIND_CLOSE_ABORTED: ApprovalState.ABORTED,
+}
 
 
 class Daemon:
@@ -109,7 +109,7 @@ class Daemon:
         """Tells the curator at once, so that no other party spends on a study that cannot be published."""
         for approval in self._ledger.account().approvals.values():
             study_hash = bytes.fromhex(approval.study)
-            if approval.state == "revoked" and study_hash not in self._reported:
+            if approval.state is ApprovalState.REVOKED and study_hash not in self._reported:
                 self._send_decline(study_hash, pb.DECLINE_REASON_REVOKED)
                 self._reported.add(study_hash)
 
@@ -146,16 +146,9 @@ class Daemon:
             return
         context = {"study": move.study_name, "hash": move.study_hash.hex()[:16]}
         try:
-            match move.kind:
-                case pb.MOVE_KIND_ENROL:
-                    self._enrol(move)
-                case pb.MOVE_KIND_ANSWER:
-                    self._answer(move)
-                case pb.MOVE_KIND_CLOSE_PUBLISHED | pb.MOVE_KIND_CLOSE_ABORTED:
-                    self._close(move)
-                case _:
-                    raise refused("the curator asks for a move of no known kind.")
-        except SynodError as error:
+            self._carry_out(move)
+        except Exception as failure:
+            error = failure if isinstance(failure, SynodError) else _defect(failure)
             if error.code in RETRIED:
                 raise
             if (move.study_hash, str(error)) not in self._complaints:  # once, not at every recheck
@@ -163,11 +156,22 @@ class Daemon:
                 log.warning("move not made", extra={**context, "why": str(error)})
             self._decline(move.study_hash, error)
 
+    def _carry_out(self, move: pb.Move) -> None:
+        match move.kind:
+            case pb.MOVE_KIND_ENROL:
+                self._enrol(move)
+            case pb.MOVE_KIND_ANSWER:
+                self._answer(move)
+            case pb.MOVE_KIND_CLOSE_PUBLISHED | pb.MOVE_KIND_CLOSE_ABORTED:
+                self._close(move)
+            case _:
+                raise refused("the curator asks for a move of no known kind.")
+
     def _decline(self, study_hash: bytes, error: SynodError) -> None:
         waiting = error.code is Code.NOT_READY
         reason = pb.DECLINE_REASON_NOT_APPROVED if waiting else pb.DECLINE_REASON_CHECK_FAILED
         approval = self._ledger.account().approvals.get(study_hash.hex())
-        if approval is not None and approval.state == "revoked":
+        if approval is not None and approval.state is ApprovalState.REVOKED:
             reason = pb.DECLINE_REASON_REVOKED
         self._send_decline(study_hash, reason)
         # An approved study is still to be closed, which frees what it holds; only one never approved is done with.
@@ -190,7 +194,7 @@ class Daemon:
 
     def _approve_automatically(self, study_hash: bytes) -> None:
         document = self._client.document(study_hash, pb.DOCUMENT_KIND_STUDY)
-        study = parse_study(read_document(document), "the curator's study").resolve()
+        study = parse_study(_read_json(document), "the curator's study").resolve()
         if study.digest() != study_hash:
             raise refused("the curator's study does not have the hash that it is announced with.")
         try:
@@ -210,7 +214,7 @@ class Daemon:
 
     def _answer(self, move: pb.Move) -> None:
         approval = self._ledger.account().approvals.get(move.study_hash.hex())
-        if approval is not None and approval.state == "revoked":
+        if approval is not None and approval.state is ApprovalState.REVOKED:
             raise refused(f"the approval of {approval.name} was revoked, and nothing of it leaves any more.")
         stored = self._ledger.answer(move.study_hash, move.label)
         if stored is None:
@@ -223,15 +227,14 @@ class Daemon:
     def _answer_anew(self, move: pb.Move) -> None:
         approval = open_approval(self._ledger, move.study_hash)
         study = self._ledger.study(move.study_hash)
-        documents = (
-            self._client.document(move.study_hash, pb.DOCUMENT_KIND_TRANSCRIPT),
-            self._client.document(move.study_hash, pb.DOCUMENT_KIND_QUERY, move.label),
-        )
-        asked = check_round(self._responder, approval, study, move.label, documents)
+        transcript = self._client.document(move.study_hash, pb.DOCUMENT_KIND_TRANSCRIPT)
+        step = next_step(self._responder, approval, study, move.label)
+        most_bytes = QUERIES[step.kind].message_bytes(step, study)
+        query = parse_query(self._client.query(move.study_hash, move.label, most_bytes), study)
+        asked = check_round(self._responder, approval, study, move.label, transcript, query)
         folder = snapshot_folder(self._settings, move.study_hash)
         snapshot = load_snapshot(folder, study, bytes.fromhex(approval.snapshot), seal=self._ledger.seal)
-        query = expected_query(asked.step, study, documents[1])
-        answer_round(self._responder, approval, asked, query, snapshot, now=self._now())
+        answer_round(self._responder, approval, asked, snapshot, now=self._now())
 
     def _close(self, move: pb.Move) -> None:
         outcome = OUTCOMES[move.kind]
@@ -239,10 +242,16 @@ class Daemon:
         drop_snapshot(snapshot_folder(self._settings, move.study_hash))
         self._client.acknowledge(move.study_hash, self._ledger.head())
         self._finished.add(move.study_hash)
-        log.info("study ended", extra={"study": move.study_name, "outcome": outcome})
+        log.info("study ended", extra={"study": move.study_name, "outcome": outcome.value})
 
     def _now(self) -> int:
         return int(self._clock())
+
+
+def _defect(failure: Exception) -> SynodError:
+    """A failure that nobody foresaw, without its text, which may hold a value."""
+    log.error("a defect in a move", exc_info=failure)
+    return SynodError(Code.CHECK_FAILED, f"a defect: {type(failure).__name__}.", "Please report it.")
 
 
 def check_not_behind(ledger: Ledger, identity: Identity, seen: pb.LedgerHead) -> None:
@@ -255,3 +264,10 @@ def check_not_behind(ledger: Ledger, identity: Identity, seen: pb.LedgerHead) ->
             "this ledger is behind, or beside, what the curator has seen of it: an old copy or a clone.",
             "Stop the other copy and restore the newest ledger; never run two.",
         )
+
+
+def _read_json(document: bytes) -> Any:
+    try:
+        return json.loads(document)
+    except (RecursionError, ValueError):
+        raise check_failed("a document of the curator's is not JSON.") from None

@@ -52,7 +52,7 @@ def examine(settings: PartySettings, study: Study | None, *, now: datetime) -> I
     if ledger.error is None:
         yield from _talk(settings)
     if study is not None:
-        yield _try("study", lambda: f"fits; it would cost epsilon {check_study(settings, study).cost.describe()}")
+        yield _try("study", lambda: f"fits; it would cost {check_study(settings, study).cost.describe()}")
 
 
 def _check_certificate(settings: PartySettings, now: datetime) -> str:

@@ -22,11 +22,12 @@ from synod.common.runtime.errors import check_failed, invalid, refused
 from synod.common.runtime.files import sync_folder
 from synod.common.runtime.sqlite import open_database, storage_errors, transaction
 from synod.common.study.study import Study, parse_study
-from synod.party.account import Account, Entry, fold
+from synod.party.account import Account, ApprovalState, Entry, fold
 
 LEDGER_FILE = "ledger.sqlite"
 GENESIS = bytes(32)
-TABLES = """
+MIGRATIONS = (
+    """
 CREATE TABLE secret (one INTEGER PRIMARY KEY CHECK (one = 1), value BLOB NOT NULL);
 CREATE TABLE entries (sequence INTEGER PRIMARY KEY, body BLOB NOT NULL, hash BLOB NOT NULL);
 CREATE TABLE studies (study BLOB PRIMARY KEY, document BLOB NOT NULL);
@@ -34,7 +35,8 @@ CREATE TABLE answers (
     study BLOB NOT NULL, label TEXT NOT NULL, header BLOB NOT NULL, payload BLOB NOT NULL,
     PRIMARY KEY (study, label)
 );
-"""
+""",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +74,8 @@ class Ledger:
         if path.exists():
             raise invalid(f"there is a ledger at {path} already.", "It is never replaced; move it away yourself.")
         draft.unlink(missing_ok=True)
-        connection = open_database(draft, create=True)
+        connection = open_database(draft, create=True, migrations=MIGRATIONS)
         with transaction(connection), storage_errors(path):
-            for statement in TABLES.split(";"):
-                connection.execute(statement)
             connection.execute("INSERT INTO secret VALUES (1, ?)", (secrets.token_bytes(KEY_BYTES),))
             _append(connection, {"kind": "opened", "history_lost": history_lost}, now)
         connection.close()
@@ -89,7 +89,7 @@ class Ledger:
         path = folder / LEDGER_FILE
         if not path.exists():
             raise invalid(f"there is no ledger at {path}.", "Run `synod party init` first; `serve` never makes one.")
-        return Ledger(open_database(path, create=False))
+        return Ledger(open_database(path, create=False, migrations=MIGRATIONS))
 
     def close(self) -> None:
         """Closes the file."""
@@ -103,7 +103,12 @@ class Ledger:
 
     def account(self) -> Account:
         """What the entries add up to."""
-        return fold(self.entries())
+        try:
+            return fold(self.entries())
+        except (KeyError, TypeError, ValueError):
+            raise check_failed(
+                "the ledger has an entry that this version cannot read.", "Update Synod; never alter the ledger."
+            ) from None
 
     def head(self) -> Head:
         """Where the chain ends."""
@@ -123,7 +128,7 @@ class Ledger:
 
     def seal(self, digest: bytes) -> bytes:
         """A digest of private data under the ledger's secret: the same for the same data, and of no use for guessing
-        rows to who sees an exported entry.
+        rows to anyone who sees an exported entry.
         """
         return hmac.digest(self.secret(), b"synod/v1/seal\0" + digest, "sha256")
 
@@ -160,7 +165,7 @@ class Ledger:
             if study_hash.hex() in account.approvals:
                 state = account.approvals[study_hash.hex()].state
                 raise refused(
-                    f"the study {study.name} is in the ledger already ({state}).", "A new run is a new study."
+                    f"the study {study.name} is in the ledger already ({state.value}).", "A new run is a new study."
                 )
             account.check_room(dataset, cost, cap)
             entry: dict[str, Json] = {
@@ -185,7 +190,7 @@ class Ledger:
         label = str(charge["label"])
         with self._transaction():
             approval = self.account().approvals.get(study_hash.hex())
-            if approval is None or approval.state != "open":
+            if approval is None or approval.state is not ApprovalState.OPEN:
                 raise refused("the study is not approved here any more.")
             if not Cost.parse(str(charge["cost"])).fits_within(approval.held):
                 raise refused("the step costs more than what is left of the study's reservation.")
@@ -195,22 +200,25 @@ class Ledger:
                 (study_hash, label, canonical_bytes(answer.header), answer.payload),
             )
 
-    def end_study(self, study_hash: bytes, outcome: str, *, now: int) -> None:
-        """Records that a study ended (`published`, `aborted` or `revoked`); what it did not charge is free again."""
+    def end_study(self, study_hash: bytes, outcome: ApprovalState, *, now: int) -> None:
+        """Records how a study ended; what it did not charge is free again."""
+        assert outcome is not ApprovalState.OPEN, "an end"
         with self._transaction():
             approval = self.account().approvals.get(study_hash.hex())
-            if approval is None or approval.state != "open":
+            if approval is None or approval.state is not ApprovalState.OPEN:
                 return
-            if outcome == "revoked":
+            if outcome is ApprovalState.REVOKED:
                 entry: dict[str, Json] = {"kind": "revoked", "study": study_hash.hex()}
             else:
-                entry = {"kind": "closed", "study": study_hash.hex(), "outcome": outcome}
+                entry = {"kind": "closed", "study": study_hash.hex(), "outcome": outcome.value}
             _append(self._connection, entry, now)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
+        """All or nothing; what could not be read again is never stored."""
         with transaction(self._connection), storage_errors(None):
             yield
+            self.account()
 
     def _rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         with storage_errors(None):
@@ -230,8 +238,8 @@ class Ledger:
 def _append(connection: sqlite3.Connection, fact: dict[str, Json], now: int) -> None:
     """Adds an entry to the chain.
 
-    Guarantee: the hash of an entry leaves as the head. The salt is random, so a head tells nothing to who would guess
-    what the entry says; the digest of the table is in it only under `seal`, so an export tells no more.
+    Guarantee: the hash of an entry leaves as the head. The salt is random, so a head tells nothing to anyone who
+    would guess what the entry says; the digest of the table is in it only under `seal`, so an export tells no more.
     """
     last = connection.execute("SELECT sequence, hash FROM entries ORDER BY sequence DESC LIMIT 1").fetchone()
     sequence, previous = (last[0] + 1, last[1]) if last else (1, GENESIS)

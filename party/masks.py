@@ -60,7 +60,7 @@ def blind(
 ) -> list[int]:
     """Adds this party's masks against every other party to its plaintexts, modulo n.
 
-    Guarantee: to who lacks both secrets of at least one pair (this party, another honest party), the result is
+    Guarantee: to anyone who lacks both secrets of at least one pair (this party, another honest party), the result is
     computationally indistinguishable from uniform in Z_n; summed over the whole roster the masks vanish.
     """
     blinded = list(plaintexts)

@@ -1,9 +1,8 @@
 """The policy: what this party's operator allows, checked against a study before anything is read or reserved. Pure."""
 
-from synod.common.methods.base import HpdpDp
 from synod.common.privacy.cost import Cost
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import SumMoments, check_answerable, check_feasible
+from synod.common.protocol.queries.parsing import check_feasible
 from synod.common.runtime.errors import refused
 from synod.common.runtime.settings import PartySettings
 from synod.common.study.study import Study
@@ -15,7 +14,7 @@ def check_policy(settings: PartySettings, study: Study, *, own_key: str) -> Cost
     1. this party is on the roster, under its own key; 2. the method is allowed; 3. epsilon is within the cap for
     one study; 4. the collusion threshold, the number of parties and the key size are high enough; 5. only allowed
     columns are asked for, and never the unit of privacy; 6. answers of its own are allowed if the method needs them;
-    7. what is known to be asked has no more numbers than allowed (adaptive queries are checked when they come).
+    7. no step can ask for more numbers than allowed, and the study is feasible.
     """
     # 1
     entries = {entry.name: entry for entry in study.roster}
@@ -32,11 +31,9 @@ def check_policy(settings: PartySettings, study: Study, *, own_key: str) -> Cost
     # 3
     cost = plan_study(study).cost_of(settings.name)
     if settings.max_epsilon_per_study is not None:
-        cap = Cost.of_decimal(settings.max_epsilon_per_study)
+        cap = Cost.pure(settings.max_epsilon_per_study)
         if not cost.fits_within(cap):
-            raise refused(
-                f"the study costs epsilon {cost.describe()}, more than `max_epsilon_per_study` ({cap.describe()})."
-            )
+            raise refused(f"the study costs {cost.describe()}; `max_epsilon_per_study` allows {cap.describe()}.")
     # 4
     _require("collusion", study.collusion, "min_collusion", settings.min_collusion)
     _require("the number of parties", len(study.roster), "min_parties", settings.min_parties)
@@ -57,9 +54,13 @@ def check_policy(settings: PartySettings, study: Study, *, own_key: str) -> Cost
             "Set `allow_local_queries: true` if your policy allows that; such answers are private on their own.",
         )
     # 7
+    for step in plan_study(study).steps_of(settings.name):
+        if step.limit.numbers > settings.max_cells:
+            raise refused(
+                f"the step {step.label} may ask for {step.limit.numbers} numbers; `max_cells` is {settings.max_cells}.",
+                "Raise `max_cells` if your policy allows it, or ask for smaller tables.",
+            )
     check_feasible(study)
-    if isinstance(study.method, HpdpDp):
-        check_answerable(SumMoments(), study, settings.max_cells)
     return cost
 
 

@@ -4,24 +4,24 @@ It trusts no number that the curator sends. Study and snapshot are those that it
 computed here; the query must be the one that the plan and the study call for.
 """
 
-import json
 from dataclasses import dataclass
-from typing import Any
 
-from synod.common.crypto.canonical import Json, canonical_bytes
-from synod.common.crypto.identity import Identity, fingerprint, require_signature
-from synod.common.crypto.paillier import PublicKey, check_public_key
-from synod.common.models.usefulness import chosen_cells
-from synod.common.protocol.plan import Step, plan_study
-from synod.common.protocol.queries import ChooseParents, Query, check_answerable, parse_query, query_digest
+from synod.common.crypto.canonical import Json
+from synod.common.crypto.identity import Identity
+from synod.common.crypto.paillier import check_public_key
+from synod.common.protocol.envelope import read_document
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.base import check_within
+from synod.common.protocol.queries.parsing import AnyQuery, query_digest
+from synod.common.protocol.steps import Step
 from synod.common.protocol.submission import AnsweredStep, Submission, digest_of
 from synod.common.protocol.transcript import Transcript, check_transcript, parse_transcript
 from synod.common.runtime.errors import Code, SynodError, check_failed, refused
 from synod.common.study.study import Study
-from synod.party.account import Approval
+from synod.party.account import Approval, ApprovalState
 from synod.party.answer import Round, Secrets, answer
 from synod.party.ledger import Ledger, StoredAnswer
-from synod.party.table.source import Snapshot
+from synod.party.table.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +37,15 @@ class Responder:
 
 
 def check_round(
-    responder: Responder, approval: Approval, study: Study, label: str, documents: tuple[bytes, bytes]
+    responder: Responder, approval: Approval, study: Study, label: str, transcript_document: bytes, query: AnyQuery
 ) -> Round:
-    """Checks what the curator sent for a round.
+    """Checks what the curator sent for a round; `query` is sound for the study already.
 
     1. the transcript is signed by the curator that this party's configuration pins; 2. it is of the approved study
     and roster; 3. this party's own entry is in it, unaltered; 4. the Paillier key is sound; 5. no other transcript
-    was answered for this study; 6. the label is the next planned step; 7. the query is of the
-    planned kind, sound, and no larger than the policy allows.
+    was answered for this study; 6. the label is the next planned step; 7. the query is of the planned kind, and no
+    larger than plan and policy allow.
     """
-    transcript_document, query_document = documents
     study_hash = study.digest()
     # 1
     transcript = _signed_transcript(responder, transcript_document)
@@ -58,7 +57,7 @@ def check_round(
     if transcript.enrolments[index] != own:
         raise check_failed("the transcript holds other keys than this party enrolled with.")
     # 4
-    check_public_key(transcript.modulus, transcript.generator, study.key_bits)
+    check_public_key(transcript.key.n, transcript.key.h_s, study.key_bits)
     # 5
     transcript_hash = transcript.digest(study)
     if any(charge.transcript != transcript_hash.hex() for charge in approval.charges):
@@ -66,23 +65,22 @@ def check_round(
     # 6
     step = next_step(responder, approval, study, label)
     # 7
-    query = expected_query(step, study, query_document)
-    check_answerable(query, study, responder.max_cells)
-    check_table_size(query, study, study.roster[index].rows)
-    return Round(study, step, query_digest(query, step, study), transcript, transcript_hash, index)
+    check_within(query, step, study)
+    check_cells(query.size(study).numbers, responder.max_cells)
+    return Round(study, step, query, query_digest(query, step, study), transcript, transcript_hash, index)
+
+
+def check_cells(numbers: int, max_cells: int) -> None:
+    """Refuses a question with more numbers than this party's policy allows."""
+    if numbers > max_cells:
+        raise refused(f"the query asks for {numbers} numbers; `max_cells` is {max_cells}.")
 
 
 def _signed_transcript(responder: Responder, document: bytes) -> Transcript:
-    envelope = read_document(document)
-    try:
-        key, signature = bytes.fromhex(envelope["curator"]), bytes.fromhex(envelope["signature"])
-        content = envelope["transcript"]
-    except (KeyError, TypeError, ValueError):
-        raise check_failed("the transcript is malformed.") from None
-    if fingerprint(key) != responder.curator:
+    signed = read_document("transcript", document)
+    if signed.fingerprint != responder.curator:
         raise check_failed("the transcript is not from the curator that `curator` pins.")
-    require_signature(key, "transcript", content, signature, signer="the curator")
-    return parse_transcript(content)
+    return parse_transcript(signed.content)
 
 
 def next_step(responder: Responder, approval: Approval, study: Study, label: str) -> Step:
@@ -94,41 +92,21 @@ def next_step(responder: Responder, approval: Approval, study: Study, label: str
     return steps[answered]
 
 
-def check_table_size(query: Query, study: Study, rows: int) -> None:
-    """Refuses a choice among larger tables than follow from the study's public numbers: they cost this party time."""
-    if isinstance(query, ChooseParents) and query.max_cells > chosen_cells(study, rows):
-        raise refused("the query asks for larger tables than the study's numbers allow.")
-
-
-def expected_query(step: Step, study: Study, document: bytes) -> Query:
-    """The query of a step, if the document is exactly that; refuses what the plan does not call for."""
-    data = read_document(document)
-    query = parse_query(data, study)
-    if query.kind is not step.kind:
-        raise refused("the query is not of the kind that the plan calls for.")
-    if canonical_bytes(query.to_json()) != document:
-        raise refused("the query is not the one that the plan calls for.")
-    return query
-
-
-def answer_round(
-    responder: Responder, approval: Approval, asked: Round, query: Query, snapshot: Snapshot, *, now: int
-) -> None:
+def answer_round(responder: Responder, approval: Approval, asked: Round, snapshot: Snapshot, *, now: int) -> None:
     """Computes the answer, and stores charge and answer in one transaction.
 
     Guarantee: nothing has left the house when this returns; what leaves afterwards is what was stored.
     """
     secrets = secrets_of(responder, approval)
-    payload = answer(query, asked, snapshot.columns, secrets=secrets, workers=responder.workers)
+    payload = answer(asked, snapshot.columns, secrets=secrets, workers=responder.workers)
     charge = AnsweredStep(asked.step.label, asked.query_hash.hex(), asked.step.cost)
     earlier = [AnsweredStep(c.label, c.query, c.cost) for c in approval.charges]
-    public = PublicKey(asked.transcript.modulus, asked.transcript.generator)
     submission = Submission(
         study_hash=asked.transcript.study_hash,
         transcript=asked.transcript_hash,
         label=asked.step.label,
         query=asked.query_hash,
-        key_id=bytes.fromhex(public.key_id),
+        key_id=bytes.fromhex(asked.transcript.key.key_id),
         length=len(payload),
         digest=digest_of(payload),
     ).signed_by(responder.identity, responder.name, [*earlier, charge])
@@ -152,14 +130,6 @@ def open_approval(ledger: Ledger, study_hash: bytes) -> Approval:
     approval = ledger.account().approvals.get(study_hash.hex())
     if approval is None:
         raise SynodError(Code.NOT_READY, "the study is not approved here.")
-    if approval.state != "open":
-        raise refused(f"the approval of {approval.name} has ended ({approval.state}).")
+    if approval.state is not ApprovalState.OPEN:
+        raise refused(f"the approval of {approval.name} has ended ({approval.state.value}).")
     return approval
-
-
-def read_document(document: bytes) -> Any:
-    """The JSON value of a document that the curator sent."""
-    try:
-        return json.loads(document)
-    except (RecursionError, ValueError):
-        raise check_failed("a document of the curator's is not JSON.") from None

@@ -8,8 +8,8 @@ from functools import reduce
 from itertools import product, starmap
 from math import hypot
 
+from bench.reproduction.claims.verdicts import Judgement, Series, Tally, show, tally_smaller
 from bench.reproduction.summary import Estimate, Figures
-from bench.reproduction.verdicts import Judgement, Series, Tally, show, tally_smaller
 
 TITLES = {"adult": "Adult", "nltcs": "NLTCS"}
 NO_POINT = "no point was measured"

@@ -10,19 +10,16 @@ from bench.reproduction.messages import CountedParties, forecast_candidates
 from bench.reproduction.noisyviews import measure_cover, measure_views
 from bench.reproduction.points import METHODS, PAPER_CONTRIBUTIONS, PAPER_HPDP, Point
 from bench.reproduction.tables import Rows, deal_rows, load_rows, study_for
-from synod.common.methods.base import HpdpDp
 from synod.common.models.gaussian import parse_model
 from synod.common.privacy.coins import Coins
-from synod.common.protocol.queries import moment_design
+from synod.common.protocol.queries.moments import moment_design
 from synod.common.runtime.errors import SynodError
-from synod.common.study.encoding import Codes, codings_of
-from synod.common.study.features import decode_features
+from synod.common.study.encoding import Codes, binned_codings, codings_of
 from synod.common.study.study import Study
-from synod.curator.methods import RECIPES
-from synod.curator.methods.base import Publication
+from synod.curator.methods.base import Publication, publish
 from synod.deploy.evaluate.classifiers import measure_misclassification
 from synod.deploy.evaluate.marginals import measure_marginals
-from synod.deploy.evaluate.tables import in_bins, make_table, split_bits, to_bins
+from synod.deploy.evaluate.tables import bit_space, make_table, split_bits, to_bins
 
 MOST_CANDIDATES = 4_000
 ORDERS = (2, 3)
@@ -71,18 +68,18 @@ def measure_release(point: Point, rows: Rows) -> Figures:
         return {}
     columns = binned_columns(study, publication.columns)
     if source is not rows:
-        columns = decode_features(rows.study, columns, len(columns[0]))
+        columns = bit_space(rows.study).decode(columns, len(columns[0]))
     sizes = {"bytes": float(sum(parties.sent)), "paper_bytes": float(sum(parties.paper_sent))}
     return {**compare(rows, columns, point.seed), **sizes, **describe_components(study, publication)}
 
 
 async def _publish(study: Study, parties: CountedParties) -> Publication:
-    return await RECIPES[study.method.name](study, parties, rng=parties.rng)
+    return await publish(study, parties, rng=parties.rng)
 
 
 def binned_columns(study: Study, columns: Sequence[Codes]) -> list[Codes]:
     """Published codes in the schema's bins."""
-    pairs = zip(codings_of(study), codings_of(in_bins(study)), columns, strict=True)
+    pairs = zip(codings_of(study), binned_codings(study), columns, strict=True)
     return [to_bins(coding, binned, codes) for coding, binned, codes in pairs]
 
 
@@ -103,7 +100,7 @@ def compare(rows: Rows, columns: Sequence[Codes], seed: int) -> Figures:
 
 def describe_components(study: Study, publication: Publication) -> Figures:
     """How many components an HPDP-DP model has, and what share of the variance the first one holds."""
-    if not isinstance(study.method, HpdpDp):
+    if publication.moments is None:
         return {}
     model = parse_model(publication.model, moment_design(study))
     kept = np.square(model.loadings).sum(axis=0) + model.noise**2

@@ -6,24 +6,19 @@ is the DP-SUBN paper's way to count the same tables (V, VI-F): two ciphertexts o
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from math import comb
+from typing import TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from synod.common.crypto.packing import noise_bound, plan_slots
-from synod.common.models.gaussian import GaussianModel
-from synod.common.models.usefulness import parameter_cells
-from synod.common.protocol.answers import Choice, write_choices, write_counts, write_rows
+from synod.common.crypto.packing import plan_slots
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import MARGINAL_SENSITIVITY, ChooseParents, EncryptedSum, sum_terms
-from synod.common.study.encoding import Codes
+from synod.common.protocol.queries.base import Query, SumQuery, sum_law
+from synod.common.protocol.queries.marginals import TABLE_SENSITIVITY
+from synod.common.protocol.steps import QueryKind
 from synod.common.study.features import sizes_of
 from synod.common.study.study import Study
-from synod.curator.methods.base import Sets
 from synod.deploy.simulate import InProcessParties
 
+AnswerT = TypeVar("AnswerT")
 PAPER_BYTES_PER_CELL = 2 * 1024 // 8
 
 
@@ -34,31 +29,17 @@ class CountedParties(InProcessParties):
     sent: list[int] = field(default_factory=list)
     paper_sent: list[int] = field(default_factory=list)
 
-    async def local_marginals(self, label: str, sets: Sets) -> list[NDArray[np.int64]]:
-        """Implements `Parties.local_marginals`."""
-        tables = await super().local_marginals(label, sets)
-        cells = np.concatenate(tables)
-        self._note(len(write_counts(cells)), len(cells))
-        return tables
-
-    async def choose_parents(self, label: str, query: ChooseParents) -> list[Choice]:
-        """Implements `Parties.choose_parents`."""
-        choices = await super().choose_parents(label, query)
-        self._note(len(write_choices(choices)), 0)
-        return choices
-
-    async def synthesize(self, label: str, model: GaussianModel) -> list[Codes]:
-        """Implements `Parties.synthesize`."""
-        columns = await super().synthesize(label, model)
-        self._note(len(write_rows(columns)), 0)
-        return columns
-
-    def _sum(self, label: str, query: EncryptedSum) -> NDArray[np.int64]:
-        total = super()._sum(label, query)
-        layout = sum_terms(query, plan_study(self.study).step(label), self.study).layout(self.study.key_bits)
-        parties = len(self.study.roster)
-        self._note(parties * ciphertext_bytes(layout.ciphertexts, self.study), parties * len(total))
-        return total
+    async def ask(self, label: str, query: Query[AnswerT]) -> AnswerT:
+        """Implements `Parties.ask`."""
+        answer = await super().ask(label, query)
+        if isinstance(query, SumQuery):
+            terms = query.terms(plan_study(self.study).step(label), self.study)
+            parties, ciphertexts = len(self.study.roster), terms.layout(self.study.key_bits).ciphertexts
+            self._note(parties * ciphertext_bytes(ciphertexts, self.study), parties * terms.length)
+        else:
+            cells = query.size(self.study).numbers if query.kind is QueryKind.LOCAL_MARGINALS else 0
+            self._note(len(query.write_answer(answer)), cells)
+        return answer
 
     def _note(self, sent: int, cells: int) -> None:
         self.sent.append(sent)
@@ -75,7 +56,7 @@ def forecast_candidates(study: Study) -> dict[str, float]:
 
     With binary features and degree k, iteration i has (d - i) C(i, k) tables of 2^(k+1) cells (the paper's V).
     """
-    degree = max(parameter_cells(study), 2).bit_length() - 2
+    degree = plan_study(study).step("parameters").limit.cells.bit_length() - 2
     features = len(sizes_of(study))
     parties = len(study.roster)
     numbers = sent = 0
@@ -104,8 +85,7 @@ def _sums(features: int, degree: int) -> Sequence[tuple[str, int, int]]:
 
 def plan_sum(study: Study, label: str, tables: int, numbers: int) -> int:
     """How many ciphertexts the numbers of so many tables take in one step of the plan."""
-    scale = Fraction(MARGINAL_SENSITIVITY * tables) / plan_study(study).step(label).cost.epsilon
-    bound = noise_bound(scale, len(study.roster), study.collusion, numbers)
+    bound = sum_law(plan_study(study).step(label), study, TABLE_SENSITIVITY * tables).bound(numbers)
     return plan_slots(numbers, 0, study.total_rows, bound, study.key_bits).ciphertexts
 
 

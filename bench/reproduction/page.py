@@ -3,13 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.reproduction.claims import PAPERS, Claim
-from bench.reproduction.lines import TITLES, name_metric
-from bench.reproduction.measure import MOST_CANDIDATES
-from bench.reproduction.points import COMPONENTS_EPSILON, PAPER_CONTRIBUTIONS, USUAL_EPSILON, USUAL_PARTIES
-from bench.reproduction.summary import FIGURES, Estimate, Figures, Run
-from bench.reproduction.tables import MADE
-from bench.reproduction.verdicts import (
+from bench.reproduction.claims.catalog import PAPERS, Claim
+from bench.reproduction.claims.verdicts import (
     CONFIDENCE,
     MARGIN_SHARE,
     SHARE_IN_PART,
@@ -17,6 +12,11 @@ from bench.reproduction.verdicts import (
     SHARE_TO_HOLD,
     Verdict,
 )
+from bench.reproduction.lines import TITLES, name_metric
+from bench.reproduction.measure import MOST_CANDIDATES
+from bench.reproduction.points import COMPONENTS_EPSILON, PAPER_CONTRIBUTIONS, USUAL_EPSILON, USUAL_PARTIES
+from bench.reproduction.summary import FIGURES, Estimate, Figures, Run
+from bench.reproduction.tables import MADE
 
 PAGE = "reproduction.md"
 FOLDER = "reproduction"

@@ -15,11 +15,11 @@ import numpy as np
 
 from synod.common.runtime.errors import invalid
 from synod.common.runtime.yamltext import load_yaml
-from synod.common.study.encoding import Codes
+from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.study import Study, parse_study
 from synod.deploy.evaluate.classifiers import Target, parse_target
-from synod.deploy.evaluate.tables import in_bins, make_table, read_columns, split_bits
-from synod.party.table.source import read_table
+from synod.deploy.evaluate.tables import make_table, read_columns, split_bits
+from synod.party.table.encode import read_table
 
 MADE = "made"
 MADE_SIZES = {"nltcs": (2,) * 16, "adult": (16, 7, 16, 16, 16, 7, 14, 6, 5, 2, 16, 16, 16, 41, 2)}
@@ -56,13 +56,13 @@ class Rows:
     @property
     def study(self) -> Study:
         """The study as its file has it, without a roster."""
-        return in_bins(parse_study(self.data, self.name))
+        return parse_study(self.data, self.name)
 
     def codes_for(self, study: Study) -> tuple[Codes, ...]:
         """The rows in the codes of the study's method, which may be finer than bins; made rows have no numbers."""
         if self.file is None:
             return self.columns
-        return read_table(self.file, study, unit=None, expected_rows=self.count).columns
+        return read_table(self.file, codings_of(study), unit=None, expected_rows=self.count).columns
 
     def on_bits(self) -> "Rows":
         """The same rows with every bit of a code as an attribute of its own."""

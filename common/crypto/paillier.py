@@ -2,8 +2,8 @@
 
 A ciphertext of m is (1 + m n) h_s^r mod n^2 with h_s = (-x^2)^n mod n^2 and r of half the modulus length ("A
 generalization of Paillier's public-key system with applications to electronic voting", 2010). A vector on the
-wire is its ciphertexts one behind the other, big-endian, each as wide as n^2. The only room that imports phe;
-it knows nothing of counts, slots or masks, and lets no key stand in a repr or an error.
+wire is its ciphertexts one behind the other, big-endian, each as wide as n^2. The only module that imports phe;
+it knows nothing of counts, slots or masks, and lets no key appear in a repr or an error.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -61,6 +61,18 @@ class PublicKey:
         """SHA-256 in hex over n and h_s, big-endian, each of fixed width."""
         n_bytes = self.n.to_bytes((self.bits + 7) // 8, "big")
         return sha256(n_bytes + self.h_s.to_bytes(self.ciphertext_bytes, "big")).hexdigest()
+
+    def to_json(self) -> dict[str, str]:
+        """Both numbers in hexadecimal."""
+        return {"n": f"{self.n:x}", "h_s": f"{self.h_s:x}"}
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, str]) -> "PublicKey":
+        """Reads what `to_json` wrote; whether it is a sound key is for `check_public_key` to say."""
+        key = cls(int(fields["n"], 16), int(fields["h_s"], 16))
+        if key.to_json() != dict(fields):
+            raise ValueError("not a key in its one written form")
+        return key
 
 
 @dataclass(frozen=True, slots=True, repr=False)

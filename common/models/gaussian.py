@@ -1,12 +1,13 @@
 """The model that HPDP-DP publishes: a latent Gaussian with principal-component structure, and how rows are cut from it.
 
 A row's latent vector is z = W s + sigma e, with s and e from the prior: never from real rows, as the paper has it
-(privacy.md, 6). A number is mean + spread * z, clipped to its range; two codes are cut at a threshold; more codes
+(docs/privacy.md, 8). A number is mean + spread * z, clipped to its range; two codes are cut at a threshold; more codes
 are the place of the greatest z + offset. The model is public, so drawing from it costs nothing.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,24 +50,37 @@ def _to_grid(values: Floats) -> list[int]:
 def _from_grid(values: object) -> Floats:
     """Numbers that have a canonical form, so that what is parsed can be written and compared again."""
     grid = np.array(values, dtype=np.int64)
-    assert ((grid >= -LARGEST_INTEGER) & (grid <= LARGEST_INTEGER)).all()
+    if not ((grid >= -LARGEST_INTEGER) & (grid <= LARGEST_INTEGER)).all():
+        raise ValueError("beyond what has a canonical form")
     numbers: Floats = grid / GRID
     return numbers
 
 
-def parse_model(data: object, design: MomentDesign) -> GaussianModel:
-    """Reads what `to_json` wrote, for this design; anything else is refused."""
-    width = design.width - 1
+def read_model(data: Any) -> GaussianModel:
+    """Reads what `to_json` wrote; anything else is refused."""
     try:
-        assert isinstance(data, dict)
         loadings, shift, spread = (_from_grid(data[key]) for key in ("loadings", "shift", "spread"))
         noise = float(_from_grid([data["noise"]])[0])
-    except (AssertionError, KeyError, TypeError, ValueError, OverflowError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise invalid("the model is malformed.") from None
-    fits = loadings.ndim == 2 and len(loadings) == width and 1 <= loadings.shape[1] <= max(width, 1)
-    if not fits or shift.shape != (width,) or spread.shape != (width,) or noise < 0:
-        raise invalid("the model does not fit the study's schema.")
+    if loadings.ndim != 2:
+        raise invalid("the model is malformed.")
     return GaussianModel(loadings, noise, shift, spread)
+
+
+def check_model(model: GaussianModel, design: MomentDesign) -> None:
+    """Raises unless the model has the shapes that this design calls for."""
+    width = design.width - 1
+    fits = len(model.loadings) == width and 1 <= model.loadings.shape[1] <= max(width, 1)
+    if not fits or model.shift.shape != (width,) or model.spread.shape != (width,) or model.noise < 0:
+        raise invalid("the model does not fit the study's schema.")
+
+
+def parse_model(data: object, design: MomentDesign) -> GaussianModel:
+    """Reads what `to_json` wrote, for this design."""
+    model = read_model(data)
+    check_model(model, design)
+    return model
 
 
 def latent_rows(model: GaussianModel, rows: int, *, rng: np.random.Generator) -> Floats:
@@ -89,7 +103,7 @@ def cut_codes(design: MomentDesign, model: GaussianModel, latent: Floats) -> lis
             columns[column.attribute][:] = levels
         elif column.role == "binary":
             columns[column.attribute][:] = latent[:, place] > model.shift[place]
-        else:  # missing: stands after its number, and overrules it
+        else:  # missing: comes after its number, and overrules it
             columns[column.attribute][latent[:, place] > model.shift[place]] = coding.null_code
     for block, span in design.block_slices():
         inner = slice(span.start - 1, span.stop - 1)

@@ -3,7 +3,7 @@
 Each row becomes a vector of small integers: the constant L, one signed number u in [-L, L] for each numeric and
 each two-valued attribute, and 2L in one place of a one-hot block for each attribute with more values (L levels,
 or 1 where nothing is numeric). The moments are entries of the Gram matrix of these vectors, in units of
-1 / (4 L^2); they carry means, cross moments and counts together. `methods.md`, HPDP-DP, step 2.
+1 / (4 L^2); they carry means, cross moments and counts together. See docs/privacy.md.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,8 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.study.encoding import Codes, Coding
-
-CHUNK_ROWS = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,19 +140,6 @@ def _signed_values(design: MomentDesign, column: SignedColumn, codes: Codes) -> 
     if column.role == "missing":
         return np.where(missing, float(unit), float(-unit))
     return np.where(missing, 0.0, 2 * values - unit)
-
-
-def sum_moments(design: MomentDesign, columns: Sequence[Codes]) -> NDArray[np.int64]:
-    """The exact moments of a table, in integer units.
-
-    A chunk's Gram matrix stays below 2**53 (16,384 rows of products below 2**22), so double arithmetic is exact
-    in any order; memory is one chunk of vectors, whatever the table's length.
-    """
-    gram = np.zeros((design.width, design.width), dtype=np.int64)
-    for start in range(0, len(columns[0]), CHUNK_ROWS):
-        vectors = row_vectors(design, [column[start : start + CHUNK_ROWS] for column in columns])
-        gram += (vectors.T @ vectors).astype(np.int64)
-    return gram[design.asked()]
 
 
 def unfold(design: MomentDesign, moments: NDArray[np.int64], rows: int) -> NDArray[np.float64]:

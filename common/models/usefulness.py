@@ -9,10 +9,6 @@ times the second.
 from decimal import Decimal
 from fractions import Fraction
 
-from synod.common.methods.base import DpCcbn, DpSubn, Independent
-from synod.common.study.features import sizes_of
-from synod.common.study.study import Study
-
 LARGEST_TABLE = 1 << 16
 
 
@@ -47,53 +43,3 @@ def largest_table(
         useful = is_useful(middle, rows=rows, epsilon=epsilon, tables=d, theta=theta, shares=shares)
         low, high = (middle, high) if useful else (low, middle - 1)
     return low if low >= smallest[0] * smallest[1] else 0
-
-
-def parameter_cells(study: Study) -> int:
-    """The most cells of a table of the published network; 0 if all features are independent."""
-    method, parties = study.method, len(study.roster)
-    shares = Fraction(parties, parties - study.collusion)
-    sizes, epsilon = sizes_of(study), study.budget.epsilon
-    if isinstance(method, DpSubn | DpCcbn):
-        part = method.parts[-1] if isinstance(method, DpSubn) else method.split[-1]
-        return largest_table(
-            sizes,
-            rows=study.total_rows,
-            epsilon=epsilon * Fraction(part),
-            theta=method.theta,
-            shares=shares,
-            nested=True,
-        )
-    raise AssertionError("only methods with one network for all have one table size")
-
-
-def frontier_cells(study: Study) -> int:
-    """The most cells of a table of DP-SUBN's search frontier; at least that of the network."""
-    method, parties = study.method, len(study.roster)
-    assert isinstance(method, DpSubn)
-    shares = Fraction(parties) if method.update == "sequential" else Fraction(parties, parties - study.collusion)
-    epsilon = study.budget.epsilon * Fraction(method.parts[2])
-    cells = largest_table(
-        sizes_of(study),
-        rows=study.total_rows,
-        epsilon=epsilon,
-        theta=method.theta_frontier,
-        shares=shares,
-        nested=False,
-    )
-    return max(cells, parameter_cells(study))
-
-
-def chosen_cells(study: Study, rows: int) -> int:
-    """The most cells of a table that `ChooseParents` may score at a party of `rows` rows."""
-    return own_cells(study, rows) if isinstance(study.method, Independent) else parameter_cells(study)
-
-
-def own_cells(study: Study, rows: int) -> int:
-    """The most cells of a table of one party's own network (Independent)."""
-    method = study.method
-    assert isinstance(method, Independent)
-    epsilon = study.budget.epsilon * (1 - Fraction(method.beta))
-    return largest_table(
-        sizes_of(study), rows=rows, epsilon=epsilon, theta=method.theta, shares=Fraction(1), nested=True
-    )

@@ -13,7 +13,7 @@ KEY_BYTES = 32
 class Coins:
     """A ChaCha20 key stream, read forward only.
 
-    Guarantee: computationally indistinguishable from independent uniform bytes to who does not know the key;
+    Guarantee: computationally indistinguishable from independent uniform bytes to anyone who does not know the key;
     two streams of the same key are equal, byte for byte.
     """
 

@@ -1,13 +1,16 @@
-"""The cost of an answer, as a value of its own type.
+"""What an answer costs, as a value that says of which kind it is. Nothing outside of common/privacy looks inside one.
 
-Today a cost is pure epsilon, an exact fraction. Nothing outside `common/` may assume that it is one number:
-callers add costs, compare them with `fits_within`, and read and write them as text.
+Today the only kind is pure epsilon, an exact fraction, written `epsilon:1/5`. Callers add costs, take shares of them,
+compare them with `fits_within`, and read and write them as text.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+
+_WRITTEN = re.compile(r"epsilon:([0-9]{1,1000})(?:/([0-9]{1,1000}))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,31 +31,46 @@ class Cost:
         return Cost(self.epsilon - other.epsilon)
 
     def __str__(self) -> str:
-        return str(self.epsilon)
+        return f"epsilon:{self.epsilon}"
 
     def fits_within(self, cap: "Cost") -> bool:
         """Whether this cost may be spent under `cap`."""
         return self.epsilon <= cap.epsilon
 
-    @staticmethod
-    def parse(text: str) -> "Cost":
-        """Reads what `str` wrote."""
-        return Cost(Fraction(text))
+    def share(self, part: Fraction | Decimal) -> "Cost":
+        """A part of this cost; parts that add up to 1 add up to the whole."""
+        return Cost(self.epsilon * Fraction(part))
+
+    def part_of(self, whole: "Cost") -> Fraction:
+        """Which part of `whole` this cost is."""
+        return self.epsilon / whole.epsilon
+
+    def describe(self) -> str:
+        """For people: a short decimal where it is exact, the fraction where it is not."""
+        decimal = f"{float(self.epsilon):.6g}"
+        exact = decimal if Fraction(decimal) == self.epsilon else f"{self.epsilon} (about {decimal})"
+        return f"epsilon {exact}"
 
     @staticmethod
-    def of_decimal(epsilon: Decimal) -> "Cost":
-        """The cost that a study or a policy writes as a decimal epsilon."""
+    def pure(epsilon: Decimal | Fraction) -> "Cost":
+        """The cost of an answer that is epsilon-differentially private."""
         return Cost(Fraction(epsilon))
+
+    @staticmethod
+    def parse(text: str) -> "Cost":
+        """Reads what `str` wrote, and nothing else."""
+        written = _WRITTEN.fullmatch(text)
+        if written is None or (written[2] is not None and int(written[2]) == 0):
+            raise ValueError("not a cost")
+        cost = Cost(Fraction(int(written[1]), int(written[2] or 1)))
+        if str(cost) != text:
+            raise ValueError("not a cost in its one written form")
+        return cost
 
     @staticmethod
     def total(costs: Iterable["Cost"]) -> "Cost":
         """All of them together."""
         return sum(costs, FREE)
-
-    def describe(self) -> str:
-        """For people: a short decimal where it is exact, the fraction where it is not."""
-        decimal = f"{float(self.epsilon):.6g}"
-        return decimal if Fraction(decimal) == self.epsilon else f"{self.epsilon} (about {decimal})"
 
 
 FREE = Cost(Fraction(0))

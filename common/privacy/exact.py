@@ -3,7 +3,7 @@
 The law is NB(r, a): P(x) proportional to w_x = a^x c_x, c_x = Gamma(x+r) / (Gamma(r) x!), a = exp(-1/scale),
 0 < r <= 1. Since w decreases, a shell of integers weighs at most (its size) * (w at its left end). Shell 0 is
 {0}, shell k is [2^(k-1), 2^k), and the last one is the tail [T, infinity), so no value is out of reach.
-This room never decides by a float: a comparison that 64 bits leave open is settled with more bits.
+Nothing here is decided by a float: a comparison that 64 bits leave open is settled with more bits.
 """
 
 from dataclasses import dataclass

@@ -14,26 +14,23 @@ from typing import Any
 from synod.common.crypto.canonical import Json, canonical_bytes
 from synod.common.crypto.identity import Identity, fingerprint, verify
 from synod.common.privacy.cost import Cost
-from synod.common.protocol.plan import Step, plan_study
-from synod.common.protocol.queries import (
-    ChooseParents,
-    EncryptedSum,
-    LocalMarginals,
-    Query,
-    SumMarginals,
-    SumMoments,
-    Synthesize,
-    local_scale,
-    parse_query,
-    query_digest,
-    sum_terms,
-)
+from synod.common.protocol.envelope import open_document, sign_document
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.base import check_within
+from synod.common.protocol.queries.parsing import AnyQuery, query_digest, read_query
 from synod.common.protocol.submission import AnsweredStep, account_statement
 from synod.common.protocol.transcript import Transcript, check_transcript, parse_transcript
 from synod.common.runtime.errors import SynodError, check_failed
 from synod.common.study.study import Study, parse_study
 
-FORMAT = "synod/manifest/v1"
+FORMAT = "synod/release/v1"
+KEYS = frozenset(
+    [
+        "format", "study", "study_hash", "transcript", "transcript_hash", "plan", "queries", "noise", "parties",
+        "seed", "versions", "files",
+    ]
+)  # fmt: skip
+FORMATS_BEFORE_0_1 = ("synod/manifest/v1",)
 MANIFEST_FILE = "manifest.json"
 
 
@@ -54,45 +51,15 @@ class PartyAccount:
         }
 
 
-def noise_law(study: Study, queries: Mapping[str, Query]) -> list[Json]:
+def noise_law(study: Study, queries: Mapping[str, AnyQuery]) -> list[Json]:
     """For each step that costs something: the law of its randomness, in exact numbers and in words."""
-    laws: list[Json] = []
-    for step in plan_study(study).steps:
-        match queries[step.label]:
-            case SumMoments() | SumMarginals() as query:
-                laws.append(_sum_law(query, step, study))
-            case LocalMarginals() as query:
-                law, scale = "discrete Laplace, the party's own", str(local_scale(query, step))
-                laws.append({"label": step.label, "law": law, "scale": scale, "protects_against": "anyone"})
-            case ChooseParents() as query:
-                law, each = f"permute-and-flip on the score {query.score}", str(step.cost.epsilon / query.count)
-                laws.append({"label": step.label, "law": law, "epsilon_each": each, "protects_against": "anyone"})
-            case Synthesize():
-                continue
-    return laws
-
-
-def _sum_law(query: EncryptedSum, step: Step, study: Study) -> Json:
-    parties, threshold, terms = len(study.roster), study.collusion, sum_terms(query, step, study)
-    against = (
-        f"anyone, and the curator together with up to {threshold} of {parties} parties"
-        if threshold
-        else "the curator and the public, but not a party, which can subtract its own share"
-    )
-    return {
-        "label": step.label,
-        "law": "sum over parties of NB(r, a) - NB(r, a), a = exp(-1/scale)",
-        "r": str(terms.shape),
-        "scale": str(terms.scale),
-        "sensitivity": str(terms.sensitivity),
-        "protects_against": against,
-    }
+    laws = [queries[step.label].law(step, study) for step in plan_study(study).steps]
+    return [law for law in laws if law is not None]
 
 
 def seal_manifest(content: dict[str, Json], identity: Identity) -> bytes:
     """The manifest with the curator's key and signature, indented for people."""
-    whole: dict[str, Json] = {**content, "curator": identity.public_key.hex()}
-    signed = {**whole, "signature": identity.sign("manifest", whole).hex()}
+    signed = sign_document("manifest", content, identity)
     return json.dumps(signed, indent=2, ensure_ascii=False, sort_keys=True).encode() + b"\n"
 
 
@@ -114,25 +81,23 @@ def verify_release(folder: Path, trusted: Set[str] | None) -> Verdict:
     signer is in it.
     """
     # 1
-    manifest = _read_manifest(folder)
-    signature = bytes.fromhex(_text(manifest, "signature"))
-    curator = bytes.fromhex(_text(manifest, "curator"))
-    unsigned = {key: value for key, value in manifest.items() if key != "signature"}
-    if not verify(curator, "manifest", unsigned, signature):
-        raise check_failed("the curator's signature on the manifest is not valid.", "The release was altered.")
+    signed = open_document("manifest", _read_manifest(folder))
+    manifest = signed.content
+    if set(manifest) != KEYS:
+        raise check_failed("the manifest does not have exactly the keys of its format.")
     # 2
     _check_files(folder, manifest)
     # 3
     run = _check_study(manifest)
-    transcript = run.transcript
     # 4
+    transcript = run.transcript
     check_transcript(transcript, run.study, run.study.digest())
     # 5
     for enrolment in transcript.enrolments:
         _check_account(manifest, run, enrolment.name, enrolment.identity)
     # 6
     signers = {
-        "curator": fingerprint(curator),
+        "curator": signed.fingerprint,
         **{e.name: fingerprint(e.identity) for e in transcript.enrolments},
     }
     if trusted is not None:
@@ -152,22 +117,20 @@ def verify_release(folder: Path, trusted: Set[str] | None) -> Verdict:
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
-        manifest = json.loads((folder / MANIFEST_FILE).read_bytes())
-        assert isinstance(manifest, dict)
-        assert manifest["format"] == FORMAT
-        canonical_bytes(manifest)
+        manifest: Any = json.loads((folder / MANIFEST_FILE).read_bytes())
+        stated = manifest["format"]
     except OSError:
         raise check_failed(f"there is no {MANIFEST_FILE} in {folder}.", "Is it a release directory?") from None
-    except (AssertionError, KeyError, RecursionError, TypeError, ValueError):
-        raise check_failed(f"{MANIFEST_FILE} is not a manifest of this version.") from None
-    return manifest
-
-
-def _text(manifest: dict[str, Any], key: str) -> str:
-    value = manifest.get(key)
-    if not isinstance(value, str) or len(value) % 2 or any(c not in "0123456789abcdef" for c in value):
-        raise check_failed(f"the manifest's {key} is malformed.")
-    return value
+    except (KeyError, RecursionError, TypeError, ValueError):
+        raise check_failed(f"{MANIFEST_FILE} is not a manifest.") from None
+    if stated in FORMATS_BEFORE_0_1:
+        raise check_failed(
+            "this release has a format from before version 0.1, which this version does not verify.",
+            "Publish it again, or verify it with the version that made it.",
+        )
+    if stated != FORMAT:
+        raise check_failed("this release has a format that this version does not know.", "Update Synod.")
+    return dict(manifest)
 
 
 def _check_files(folder: Path, manifest: dict[str, Any]) -> None:
@@ -195,7 +158,7 @@ class _Run:
 
     study: Study
     transcript: Transcript
-    queries: dict[str, Query]
+    queries: dict[str, AnyQuery]
 
 
 def _check_study(manifest: dict[str, Any]) -> _Run:
@@ -219,26 +182,31 @@ def _check_study(manifest: dict[str, Any]) -> _Run:
     transcript = parse_transcript(_part(manifest, "transcript", dict))
     if canonical_bytes(transcript.to_json()) != canonical_bytes(manifest["transcript"]):
         raise check_failed("the manifest's transcript is not in canonical form.")
-    check_transcript(transcript, study, study.digest())
+    if [e.name for e in transcript.enrolments] != list(study.party_names):
+        raise check_failed("the transcript's parties are not those of the approved roster.")
     if transcript.digest(study).hex() != manifest.get("transcript_hash"):
         raise check_failed("the manifest's transcript does not have the hash that it states.")
     return _Run(study, transcript, queries)
 
 
-def _check_queries(manifest: dict[str, Any], study: Study) -> dict[str, Query]:
+def _check_queries(manifest: dict[str, Any], study: Study) -> dict[str, AnyQuery]:
     """The queries of the run: one for each planned step, of its kind."""
     stated = _part(manifest, "queries", dict)
     plan = plan_study(study)
     if set(stated) != {step.label for step in plan.steps}:
         raise check_failed("the manifest's queries are not those of the plan's steps.")
     try:
-        queries = {label: parse_query(data, study) for label, data in stated.items()}
+        queries = {label: read_query(data, study) for label, data in stated.items()}
     except SynodError as error:
         raise check_failed(f"a query of the manifest is not sound: {error.sentence}") from None
     for step in plan.steps:
         query = queries[step.label]
-        if query.kind is not step.kind or canonical_bytes(query.to_json()) != canonical_bytes(stated[step.label]):
-            raise check_failed(f"the manifest's query of {step.label} is not of the plan's kind.")
+        try:
+            check_within(query, step, study)
+        except SynodError as error:
+            raise check_failed(f"the manifest's query of {step.label} is not the plan's: {error.sentence}") from None
+        if canonical_bytes(query.to_json()) != canonical_bytes(stated[step.label]):
+            raise check_failed(f"the manifest's query of {step.label} is not in canonical form.")
     return queries
 
 

@@ -5,9 +5,11 @@ key, X25519 key, rows, nonce). Masks are derived under T, so parties that were t
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from synod.common.crypto.canonical import Json, canonical_hash
 from synod.common.crypto.identity import PUBLIC_KEY_BYTES, Identity, fingerprint, require_signature
+from synod.common.crypto.paillier import PublicKey
 from synod.common.runtime.errors import check_failed
 from synod.common.study.study import Study
 
@@ -47,8 +49,7 @@ class Transcript:
     """A study's hash, its Paillier key and all enrolments in the roster's order."""
 
     study_hash: bytes
-    modulus: int
-    generator: int
+    key: PublicKey
     enrolments: tuple[Enrolment, ...]
 
     def to_json(self) -> dict[str, Json]:
@@ -56,8 +57,7 @@ class Transcript:
         return {
             "protocol": PROTOCOL,
             "study": self.study_hash.hex(),
-            "modulus": f"{self.modulus:x}",
-            "generator": f"{self.generator:x}",
+            "key": self.key.to_json(),
             "enrolments": [
                 {
                     "name": e.name,
@@ -76,13 +76,12 @@ class Transcript:
             [e.name, e.identity.hex(), e.exchange.hex(), entry.rows, e.nonce.hex()]
             for e, entry in zip(self.enrolments, study.roster, strict=True)
         ]
-        return canonical_hash([PROTOCOL, self.study_hash.hex(), f"{self.modulus:x}", f"{self.generator:x}", roster])
+        return canonical_hash([PROTOCOL, self.study_hash.hex(), self.key.to_json(), roster])
 
 
-def parse_transcript(data: object) -> Transcript:
+def parse_transcript(data: Any) -> Transcript:
     """Reads what `to_json` wrote; anything else is a failed check."""
     try:
-        assert isinstance(data, dict)
         if data["protocol"] != PROTOCOL:
             raise check_failed("the transcript is of another protocol version.", "Update the older side.")
         enrolments = tuple(
@@ -92,10 +91,8 @@ def parse_transcript(data: object) -> Transcript:
             )
             for e in data["enrolments"]
         )
-        return Transcript(
-            bytes.fromhex(data["study"]), int(data["modulus"], 16), int(data["generator"], 16), enrolments
-        )
-    except (AssertionError, KeyError, TypeError, ValueError) as error:
+        return Transcript(bytes.fromhex(data["study"]), PublicKey.from_json(data["key"]), enrolments)
+    except (KeyError, TypeError, ValueError) as error:
         raise check_failed(f"the transcript is malformed ({type(error).__name__}).") from None
 
 

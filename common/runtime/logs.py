@@ -10,7 +10,7 @@ _STANDARD = set(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "ta
 
 
 class JsonLines(logging.Formatter):
-    """Time, level, room, what happened, and the fields that were given. A traceback is cut to its frames, because
+    """Time, level, logger, what happened, and the fields that were given. A traceback is cut to its frames, because
     an exception's text may hold a value.
     """
 
@@ -19,7 +19,7 @@ class JsonLines(logging.Formatter):
         line = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
-            "room": record.name,
+            "logger": record.name,
             "event": record.getMessage(),
             **{key: value for key, value in record.__dict__.items() if key not in _STANDARD},
         }

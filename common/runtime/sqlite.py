@@ -1,10 +1,11 @@
-"""Durable SQLite: write-ahead log, full sync, and errors that say what the operator can do.
+"""Durable SQLite: write-ahead log, full sync, a schema version, and errors that say what the operator can do.
 
-Both the party's ledger and the curator's store stand on it; what they keep is their own affair.
+Both the party's ledger and the curator's store are built on it; what they keep is their own affair. A schema is a list
+of migrations: the first one makes the tables, each later one changes them, and none is edited once it is published.
 """
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,8 +14,10 @@ from synod.common.runtime.errors import Code, SynodError
 BUSY_SECONDS = 30
 
 
-def open_database(path: Path, *, create: bool) -> sqlite3.Connection:
-    """Opens a database whose commits survive a crash of the process and of the machine."""
+def open_database(path: Path, *, create: bool, migrations: Sequence[str]) -> sqlite3.Connection:
+    """Opens a database whose commits survive a crash of the process and of the machine, and brings its schema up to
+    date. Migration i, statements that each end with a semicolon, leads from schema version i to i + 1.
+    """
     with storage_errors(path):
         if create:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -26,10 +29,47 @@ def open_database(path: Path, *, create: bool) -> sqlite3.Connection:
             isolation_level=None,
             check_same_thread=False,
         )
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
+    try:
+        with storage_errors(path):
+            _check_version(connection, path, create=create, newest=len(migrations))
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            for version in range(_schema_version(connection), len(migrations)):
+                _migrate(connection, version, migrations[version])
+    except BaseException:
+        connection.close()
+        raise
     return connection
+
+
+def _schema_version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _check_version(connection: sqlite3.Connection, path: Path, *, create: bool, newest: int) -> None:
+    """Refuses a schema that this version does not know, before anything is written."""
+    version = _schema_version(connection)
+    if version > newest:
+        raise SynodError(
+            Code.STORAGE,
+            f"the database at {path} is from a newer version of Synod (schema {version}; this one knows {newest}).",
+            "Update Synod; the database was not changed.",
+        )
+    if version == 0 and (not create or connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()):
+        raise SynodError(
+            Code.STORAGE,
+            f"the database at {path} has no schema version: it is empty, or from before Synod 0.1.",
+            "Restore it from a backup, or move it away and start with a new one; it was not changed.",
+        )
+
+
+def _migrate(connection: sqlite3.Connection, version: int, migration: str) -> None:
+    with transaction(connection):
+        if _schema_version(connection) == version:  # read under the lock: another process may have been faster
+            for statement in migration.split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {version + 1}")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Reads the YAML that people write: decimals stay exact, a key may stand only once, and errors name the line."""
+"""Reads the YAML that people write: decimals stay exact, a key may appear only once, and errors name the line."""
 
 from collections.abc import Hashable
 from decimal import Decimal
@@ -20,7 +20,7 @@ class _ExactLoader(yaml.SafeLoader):
         for key, (key_node, _) in zip(keys, node.value, strict=True):
             if keys.count(key) > 1:
                 line = key_node.start_mark.line + 1
-                raise invalid(f"line {line}: the key {key!r} stands twice.", "Keep one of the two.")
+                raise invalid(f"line {line}: the key {key!r} appears twice.", "Keep one of the two.")
         return super().construct_mapping(node, deep)
 
 

@@ -12,7 +12,6 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
-from synod.common.methods.base import HpdpDp
 from synod.common.study.schema import Attribute, CategoricalAttribute, IntegerAttribute, RealAttribute
 from synod.common.study.study import Study
 
@@ -61,8 +60,12 @@ class Coding:
 
 def codings_of(study: Study) -> tuple[Coding, ...]:
     """The codings of a study's schema, in its order."""
-    levels = study.method.levels if isinstance(study.method, HpdpDp) else None
-    return tuple(Coding(attribute, levels) for attribute in study.attributes)
+    return tuple(Coding(attribute, study.method.number_levels) for attribute in study.attributes)
+
+
+def binned_codings(study: Study) -> tuple[Coding, ...]:
+    """The codings of a study's schema with every number in its bin, whatever the method."""
+    return tuple(Coding(attribute, None) for attribute in study.attributes)
 
 
 def encode_numbers(coding: Coding, values: NDArray[np.float64]) -> Codes:

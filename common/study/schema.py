@@ -22,6 +22,7 @@ from synod.common.crypto.canonical import LARGEST_INTEGER
 LARGEST_DOMAIN = 65_000
 DEFAULT_BINS = 16
 DEEPEST_TAXONOMY = 32
+MOST_DIGITS = 60
 
 
 class Strict(BaseModel):
@@ -44,8 +45,8 @@ def _read_decimal(value: Any) -> Decimal:
         number = Decimal(value)
     except ArithmeticError:
         raise ValueError("must be a decimal number") from None
-    if not number.is_finite() or abs(number.adjusted()) > 30:
-        raise ValueError("must be a decimal number of reasonable size")
+    if not number.is_finite() or abs(number.adjusted()) > 30 or len(number.as_tuple().digits) > MOST_DIGITS:
+        raise ValueError(f"must be a decimal number of reasonable size and at most {MOST_DIGITS} digits")
     return number
 
 
@@ -145,7 +146,7 @@ class CategoricalAttribute(_Attribute):
         if not self.categories:
             raise ValueError("has no categories")
         if len(set(self.categories)) != len(self.categories):
-            raise ValueError("a category stands twice")
+            raise ValueError("a category appears twice")
         if not all(self.categories):
             raise ValueError("an empty text is how CSV writes a missing value; use nullable: true for it")
         if len(self.categories) > LARGEST_DOMAIN:

@@ -1,18 +1,20 @@
 """The study: what is published, by whom, with which method and budget; and its resolved, hashable form.
 
 The resolved study (every default written out, numbers as exact decimals, canonical JSON) is what is hashed and
-approved. Resolving is deterministic, so that everybody who has the same file gets the same hash.
+approved. Resolving is deterministic, so that everybody who has the same file gets the same hash. `Method` is here
+because the two need each other: a study names a method, and a method resolves, checks and plans a study.
 """
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SerializeAsAny, ValidationError, model_validator
 
 from synod.common.crypto.canonical import Json, canonical_hash
-from synod.common.methods.base import HpdpDp, Method
 from synod.common.privacy.cost import Cost
+from synod.common.protocol.steps import Step
+from synod.common.runtime.discovery import load_modules
 from synod.common.runtime.errors import SynodError, invalid
 from synod.common.runtime.yamltext import load_yaml
 from synod.common.study.schema import Attribute, ExactDecimal, Strict, varies
@@ -21,6 +23,8 @@ SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 LARGEST_ROSTER = 500
 LARGEST_SCHEMA = 1_000
 LARGEST_ROWS = 10**9
+MOST_SYNTHETIC_ROWS = 1_000_000
+FeatureEncoding = Literal["vanilla", "binary", "gray"]
 
 
 def _check_slug(name: str) -> str:
@@ -41,12 +45,78 @@ class RosterEntry(Strict):
     rows: Annotated[int, Field(ge=1, le=LARGEST_ROWS)]
 
 
+class Method(Strict):
+    """A publishing method as a study names it: its keys, how they are resolved, and the plan that follows from them.
+
+    A subclass with a literal `name` registers itself. Its file in common/methods says all that both sides must agree
+    on; the recipe of the same name in curator/methods says how to publish. `version` selects the rules that a study is
+    planned under: a rule that would change the plan of an older study is a new version beside the old one.
+    """
+
+    name: str
+    version: int
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Registers a method under the name that studies write."""
+        super().__pydantic_init_subclass__(**kwargs)
+        names = get_args(cls.model_fields["name"].annotation)
+        for name in names:
+            if name in METHODS and METHODS[name].__qualname__ != cls.__qualname__:
+                raise TypeError(f"two methods are called {name}")
+            METHODS[name] = cls
+
+    @property
+    def number_levels(self) -> int | None:
+        """Into how many steps a number's range is divided; None for methods that see a number's bin only."""
+        return None
+
+    @property
+    def feature_encoding(self) -> FeatureEncoding:
+        """How attributes become the features that are counted."""
+        return "vanilla"
+
+    def resolve(self, study: "Study") -> Self:
+        """The method with every default written out as a number, for a study that is resolved but for this."""
+        del study
+        return self
+
+    def check(self, study: "Study") -> None:
+        """Refuses a resolved study that this method cannot serve, before anybody approves it."""
+        del study
+
+    def plan(self, study: "Study") -> tuple[Step, ...]:
+        """The steps of a resolved study, in order."""
+        raise NotImplementedError
+
+
+METHODS: dict[str, type[Method]] = {}
+
+
+def known_methods() -> dict[str, type[Method]]:
+    """Every method that a study may name."""
+    load_modules("synod.common.methods")
+    return METHODS
+
+
+def _read_method(value: Any) -> Any:
+    if isinstance(value, Method):
+        return value
+    methods = known_methods()
+    if not isinstance(value, dict):
+        raise ValueError(f"is a mapping with a name, one of {', '.join(sorted(methods))}")
+    name = value.get("name")
+    if not isinstance(name, str) or name not in methods:
+        raise ValueError(f"name must be one of {', '.join(sorted(methods))}")
+    return methods[name].model_validate(value)
+
+
 class Study(Strict):
     """A study as written, every default filled in but for what the roster decides (see `resolve`)."""
 
     format: Literal["synod/study/v1"] = "synod/study/v1"
     name: Slug
-    method: Method
+    method: Annotated[SerializeAsAny[Method], BeforeValidator(_read_method)]
     epsilon: ExactDecimal
     collusion: Annotated[int, Field(ge=0)] = 1
     rows: Annotated[int, Field(ge=1, le=LARGEST_ROWS)] | None = None
@@ -67,7 +137,7 @@ class Study(Strict):
         if not 0 < self.epsilon <= 1000:
             raise ValueError("epsilon must be above 0 and at most 1000")
         _refuse_repeats("attribute", [attribute.name for attribute in self.attributes])
-        binned = not isinstance(self.method, HpdpDp)
+        binned = self.method.number_levels is None
         if not any(varies(attribute, binned=binned) for attribute in self.attributes):
             raise ValueError("schema: every attribute has a single value, so there is nothing to publish")
         _refuse_repeats("party", [entry.name for entry in self.roster])
@@ -77,6 +147,11 @@ class Study(Strict):
         return self
 
     @property
+    def party_names(self) -> tuple[str, ...]:
+        """The names on the roster, in order."""
+        return tuple(entry.name for entry in self.roster)
+
+    @property
     def total_rows(self) -> int:
         """n, the public number of rows over the whole roster."""
         return sum(entry.rows for entry in self.roster)
@@ -84,7 +159,7 @@ class Study(Strict):
     @property
     def budget(self) -> Cost:
         """The most that the study may cost each party."""
-        return Cost.of_decimal(self.epsilon)
+        return Cost.pure(self.epsilon)
 
     def resolve(self) -> "Study":
         """The study with nothing left open; refuses one without a roster."""
@@ -93,7 +168,15 @@ class Study(Strict):
         rows = self.rows or self.total_rows
         if rows > LARGEST_ROWS:
             raise invalid(f"the roster of {self.name} has more than {LARGEST_ROWS} rows.", "Say how many with `rows`.")
-        return self.model_copy(update={"rows": rows})
+        if rows > max(MOST_SYNTHETIC_ROWS, 100 * self.total_rows):
+            raise invalid(
+                f"{self.name} asks for {rows:,} synthetic rows out of {self.total_rows:,} real ones.",
+                "More than a hundred times as many add nothing; ask for fewer `rows`.",
+            )
+        counted = self.model_copy(update={"rows": rows})
+        resolved = counted.model_copy(update={"method": self.method.resolve(counted)})
+        assert parse_study(resolved.to_json(), "the resolved study") == resolved
+        return resolved
 
     def to_json(self) -> dict[str, Json]:
         """The canonical JSON value; floats do not occur in it."""
@@ -107,13 +190,13 @@ class Study(Strict):
 
     def index_of(self, party: str) -> int:
         """The position of a party in the roster."""
-        return [entry.name for entry in self.roster].index(party)
+        return self.party_names.index(party)
 
 
 def _refuse_repeats(what: str, names: list[str]) -> None:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise ValueError(f"the {what} {repeated[0]} stands twice")
+        raise ValueError(f"the {what} {repeated[0]} appears twice")
 
 
 def parse_study(data: Any, origin: str) -> Study:
@@ -134,16 +217,24 @@ def load_study(path: Path) -> Study:
 def describe_validation_error(error: ValidationError, origin: str, data: Any = None) -> SynodError:
     """One readable sentence for the first broken rule, and how many more there are."""
     broken = error.errors(include_url=False, include_context=False)
-    first, *rest = sorted(broken, key=lambda one: one["type"] != "extra_forbidden")  # a misspelled key explains others
-    place = first["loc"]
-    if place[:1] == ("method",):
-        place = ("method", *place[2:3])  # without the name of the method, which is no key of the document
+    broken.sort(key=lambda one: one["type"] != "extra_forbidden")  # a misspelled key explains others
+    places = [_place(one["loc"]) for one in broken]
+    place = max((other for other in places if other[: len(places[0])] == places[0]), key=len)
     where = ".".join(str(part) for part in place) + _attribute_name(place, data) or "the whole"
-    rule = first["msg"].removeprefix("Value error, ")
-    more = f" ({len(rest)} more after it.)" if rest else ""
-    if first["type"] == "extra_forbidden":
+    first, *others = [one["msg"] for one, other in zip(broken, places, strict=True) if other == place]
+    rule = ", or ".join([first.removeprefix("Value error, "), *(x.removeprefix("Input should be ") for x in others)])
+    rule = rule.replace("a valid tuple", "a valid list")  # which is what YAML and JSON call it
+    rest = sum(other != place[: len(other)] for other in places)
+    more = f" ({rest} more after it.)" if rest else ""
+    if broken[0]["type"] == "extra_forbidden":
         return invalid(f"{origin}: the key {where} is not known.{more}", "Check its spelling, or remove it.")
-    return invalid(f"{origin}: {where}: {rule}.{more}", "Mend it and try again.")
+    return invalid(f"{origin}: {where}: {rule}.{more}", "Correct it and try again.")
+
+
+def _place(place: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    """Where a value is in the document: without the types that a key of the method may have, which pydantic names."""
+    is_of_method = place[:1] == ("method",)
+    return (*place[:2], *(part for part in place[2:] if isinstance(part, int))) if is_of_method else place
 
 
 def _attribute_name(place: tuple[int | str, ...], data: Any) -> str:

@@ -3,7 +3,7 @@
 The features of a node fill the l rows of an l x n matrix, n prime. Each choice of a slope and a start takes one
 feature from each row: n^2 views, in which any two features of different rows meet exactly once. Each row is then
 covered by a node of its own. Two slips of the paper are not repeated: the number of views of the whole tree scales
-the noise of every view, which a node cannot see (`fronts.py`), and Algorithm 2 (line 12) sets l to ceil(sqrt(d))
+the noise of every view, which a node cannot see (`hulls.py`), and Algorithm 2 (line 12) sets l to ceil(sqrt(d))
 where it means ceil(d/n). Views of a single feature, which cover no pair, are left out.
 """
 

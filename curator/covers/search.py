@@ -1,7 +1,7 @@
 """The best cover of features of one size by views in which every pair lies in exactly one: an exact search.
 
 A set of features is one view, or it is split (`designs.py`) and each part is covered in the same way. The dynamic
-program over the number of features keeps a front for each (`fronts.py`). It is integer arithmetic on public numbers
+program over the number of features keeps a front for each (`hulls.py`). It is integer arithmetic on public numbers
 with ties broken by order, so every machine finds the same cover.
 """
 

@@ -1,47 +1,32 @@
-"""What a recipe sees of the parties: the private queries, and a memory that survives a restart.
+"""What a recipe sees of the parties, what it ends with, and the registry of recipes.
 
-The curator's session answers them over the wire, an in-process session for tests and benchmarks. A recipe is the
+The curator's session asks the parties over the wire, an in-process session for tests and benchmarks. A recipe is the
 same for both; it imports no network, no clock and no asyncio.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json
-from synod.common.models.gaussian import GaussianModel
-from synod.common.protocol.answers import Choice
-from synod.common.protocol.queries import ChooseParents
+from synod.common.protocol.queries.base import Query
+from synod.common.runtime.discovery import load_modules
+from synod.common.runtime.errors import invalid
 from synod.common.study.encoding import Codes
+from synod.common.study.study import Study
 
-Sets = tuple[tuple[int, ...], ...]
 T = TypeVar("T")
+AnswerT = TypeVar("AnswerT")
 
 
 class Parties(Protocol):
     """The roster of a study, as a recipe may talk to it. Labels are those of the study's plan."""
 
-    async def sum_moments(self, label: str) -> NDArray[np.int64]:
-        """The pooled moments with one share of noise, in integer units."""
-        ...
-
-    async def sum_marginals(self, label: str, sets: Sets) -> list[NDArray[np.int64]]:
-        """The pooled tables of sets of features with one share of noise."""
-        ...
-
-    async def local_marginals(self, label: str, sets: Sets) -> list[NDArray[np.int64]]:
-        """One party's tables of sets of features with its own noise."""
-        ...
-
-    async def choose_parents(self, label: str, query: ChooseParents) -> list[Choice]:
-        """One party's privately drawn features with their parents, in the order of drawing."""
-        ...
-
-    async def synthesize(self, label: str, model: GaussianModel) -> list[Codes]:
-        """All parties' rows drawn from a public model, in the roster's order."""
+    async def ask(self, label: str, query: Query[AnswerT]) -> AnswerT:
+        """The roster's answer to a planned query."""
         ...
 
     async def compute(self, work: Callable[[], T]) -> T:
@@ -78,4 +63,75 @@ class Publication:
     tables: Sequence[Released] = ()
 
 
-Recipe = Callable[..., Awaitable[Publication]]
+@dataclass(frozen=True, slots=True)
+class CountError:
+    """The root mean square, in rows, of the noise of a count of two values together, over the `covered` pairs of
+    columns or features that the model has such counts of, among all `pairs`. `deviation` is None where there are none,
+    and `otherwise` says why. Some parties alone counted `partial` other pairs, which says nothing about all rows.
+    `counted` says what such a count is of.
+    """
+
+    deviation: float | None
+    pairs: int
+    covered: int
+    counted: str
+    otherwise: str = ""
+    partial: int = 0
+    is_of_bits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSection:
+    """The part of the report that shows the model: its title, and its content; text that is no markup is escaped."""
+
+    title: str
+    content: str
+
+
+class Recipe(Protocol):
+    """The curator's side of a method."""
+
+    async def __call__(self, study: Study, parties: Parties, *, rng: np.random.Generator) -> Publication:
+        """Asks, post-processes, publishes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Publisher:
+    """All that the curator knows of a method.
+
+    `title` names it for people. `publish` is the recipe. `describe` shows the model in the report, `expected_error`
+    says how far off counts are because of the noise, `warnings` what the model cannot express. `typical_queries` are
+    what a forecast takes for the queries of the plan's steps, as far as they are known beforehand; `alternatives` is a
+    table with headings that compares ways to ask, for the forecast, where there are any.
+    """
+
+    title: str
+    publish: Recipe
+    describe: Callable[[Study, Publication], ModelSection]
+    expected_error: Callable[[Study, Publication], CountError]
+    warnings: Callable[[Study], Sequence[str]]
+    typical_queries: Callable[[Study], Mapping[str, Query[Any]]]
+    alternatives: Callable[[Study], tuple[Sequence[str], Sequence[Sequence[str]]] | None] = lambda _: None
+
+
+_PUBLISHERS: dict[str, Publisher] = {}
+
+
+def register(name: str, publisher: Publisher) -> None:
+    """Adds a method's publisher; each recipe's file does so when it is loaded."""
+    assert name not in _PUBLISHERS
+    _PUBLISHERS[name] = publisher
+
+
+def publisher_of(study: Study) -> Publisher:
+    """The publisher of a study's method."""
+    load_modules("synod.curator.methods")
+    if study.method.name not in _PUBLISHERS:
+        raise invalid(f"this curator has no recipe for the method {study.method.name}.", "Update Synod.")
+    return _PUBLISHERS[study.method.name]
+
+
+def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -> Awaitable[Publication]:
+    """Runs the recipe of a study's method."""
+    return publisher_of(study).publish(study, parties, rng=rng)

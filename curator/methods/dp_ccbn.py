@@ -1,40 +1,35 @@
 """DP-CCBN, the first cut of the DP-SUBN paper: every candidate table of every iteration through an encrypted sum.
 
 A baseline. Its noise grows with the number of candidates, and so do its messages; a study whose iterations would ask
-for more numbers than `LARGEST_SUM` is refused with its forecast, before anything is spent.
+for more than `max_numbers` is refused when it is checked, before anybody approves it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from synod.common.models.candidates import maximal_sets
-from synod.common.models.usefulness import parameter_cells
-from synod.common.protocol.queries import cells_of
-from synod.common.runtime.errors import refused
+from synod.common.methods.dp_ccbn import DpCcbn, candidate_families
+from synod.common.methods.networks import resolved
+from synod.common.protocol.queries.base import Query
+from synod.common.protocol.queries.marginals import Sets, SumMarginals, cells_of
 from synod.common.study.features import sizes_of
 from synod.common.study.study import Study
-from synod.curator.methods.base import Parties, Publication, Sets
-from synod.curator.network.evidence import (
-    Evidence,
-    learn_tables,
-    publish_network,
-    without_parents,
-)
-from synod.curator.network.graph import Network, Pair
-
-LARGEST_SUM = 200_000
+from synod.curator.methods.base import Parties, Publication, Publisher, register
+from synod.curator.network.evidence import Evidence, learn_tables, publish_network, without_parents
+from synod.curator.network.graph import Network, Pair, typical_families
+from synod.curator.release.report.accuracy import table_error
+from synod.curator.release.report.networks import describe_networks, warn_of_networks
 
 
-async def publish_dp_ccbn(study: Study, parties: Parties, *, rng: np.random.Generator) -> Publication:
+async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -> Publication:
     """D - 1 iterations that each place the best attribute-parent pair, then the parameters and the rows.
 
     Guarantee: each iteration costs what the plan says; choosing from released tables is post-processing.
     """
     network = without_parents(sizes_of(study))
-    if parameter_cells(study):
-        check_size(study)
+    if resolved(_method(study).parameter_cells):
         network = await _grow_network(study, parties, rng=rng)
     evidence = Evidence(study)
     tables = await learn_tables(study, parties, "parameters", network, evidence)
@@ -45,12 +40,11 @@ async def _grow_network(study: Study, parties: Parties, *, rng: np.random.Genera
     sizes = sizes_of(study)
     pairs = [Pair(int(rng.integers(len(sizes))), ())]
     for iteration in range(1, len(sizes)):
-        placed = [pair.feature for pair in pairs]
-        candidates = list_candidates(study, placed)
         label = f"candidates-{iteration}"
+        candidates = list_candidates(study, [pair.feature for pair in pairs])
         sets: Sets = tuple(sorted({tuple(sorted(pair.family)) for pair in candidates}))
         evidence = Evidence(study)
-        evidence.add_sum(label, sets, await parties.sum_marginals(label, sets))
+        evidence.add_sum(label, sets, await parties.ask(label, SumMarginals(sets)))
         pairs.append(await parties.compute(partial(best_pair, candidates, evidence)))
     return Network(tuple(pairs))
 
@@ -62,31 +56,43 @@ def best_pair(candidates: Sequence[Pair], evidence: Evidence) -> Pair:
 
 
 def list_candidates(study: Study, placed: list[int]) -> list[Pair]:
-    """All attribute-parent pairs of an iteration."""
-    sizes, cells = sizes_of(study), parameter_cells(study)
-    rest = [x for x in range(len(sizes)) if x not in placed]
-    return [Pair(x, parents) for x in rest for parents in maximal_sets(x, placed, sizes, cells)]
-
-
-def largest_sum(study: Study) -> int:
-    """The most numbers that one iteration asks for; features are placed in order, which is no smaller than others
-    when all have the same size.
+    """The attribute-parent pairs of an iteration: all of them, or as many of the first as `max_numbers` has room for,
+    where features of different sizes are placed in an order that makes larger tables than `check` has seen.
     """
-    sizes = sizes_of(study)
-    counts = []
-    for placed in range(1, len(sizes)):
-        sets = {tuple(sorted(pair.family)) for pair in list_candidates(study, list(range(placed)))}
-        counts.append(sum(cells_of(tuple(sets), study)))
-        if counts[-1] > LARGEST_SUM:
-            break
-    return max(counts, default=0)
+    method, sizes = _method(study), sizes_of(study)
+    seen: set[tuple[int, ...]] = set()
+    room, pairs = method.max_numbers, []
+    for feature, parents in candidate_families(sizes, placed, resolved(method.parameter_cells)):
+        family = tuple(sorted((feature, *parents)))
+        if family not in seen:
+            (cells,) = cells_of((family,), study)
+            if cells > room:
+                break
+            seen.add(family)
+            room -= cells
+        pairs.append(Pair(feature, parents))
+    return pairs
 
 
-def check_size(study: Study) -> None:
-    """Refuses a study whose iterations are absurdly large."""
-    numbers = largest_sum(study)
-    if numbers > LARGEST_SUM:
-        raise refused(
-            f"DP-CCBN would ask for more than {LARGEST_SUM:,} numbers in one iteration of {study.name}.",
-            "Use dp-subn, or raise theta so that tables get smaller.",
-        )
+def typical_queries(study: Study) -> Mapping[str, Query[Any]]:
+    """The parameters: a table for each feature, of the largest size. Candidates depend on what was chosen before."""
+    cells = resolved(_method(study).parameter_cells)
+    return {"parameters": SumMarginals(typical_families(sizes_of(study), cells))}
+
+
+def _method(study: Study) -> DpCcbn:
+    assert isinstance(study.method, DpCcbn)
+    return study.method
+
+
+register(
+    "dp-ccbn",
+    Publisher(
+        title="DP-CCBN, a Bayesian network from encrypted counts",
+        publish=publish,
+        describe=describe_networks,
+        expected_error=table_error,
+        warnings=warn_of_networks,
+        typical_queries=typical_queries,
+    ),
+)

@@ -4,45 +4,51 @@ What deviates from the paper, and why, is in docs/privacy.md: counts are accumul
 carry one share of divisible noise, the number of draws is d - 1, and covers are better than NOCD where one is known.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synod.common.methods.base import DpSubn
+from synod.common.methods.dp_subn import DpSubn, share_draws
+from synod.common.methods.networks import resolved
 from synod.common.models.candidates import shortlist_length
-from synod.common.models.usefulness import frontier_cells, parameter_cells
-from synod.common.protocol.plan import Step, plan_study, share_draws
-from synod.common.protocol.queries import ChooseParents
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.base import Query
+from synod.common.protocol.queries.marginals import LocalMarginals, Sets, SumMarginals
+from synod.common.protocol.queries.parents import ChooseParents
+from synod.common.protocol.steps import Step
 from synod.common.study.features import sizes_of
 from synod.common.study.study import Study
-from synod.curator.covers.views import design_views
-from synod.curator.methods.base import Parties, Publication, Sets
+from synod.curator.covers.nocd import nocd_views
+from synod.curator.covers.views import design_views, expected_variance, overlapping_views
+from synod.curator.methods.base import Parties, Publication, Publisher, register
 from synod.curator.network.evidence import (
     Evidence,
     learn_tables,
     network_from_json,
     network_to_json,
     publish_network,
-    resolve_score,
     without_parents,
 )
 from synod.curator.network.frontier import build_frontier
-from synod.curator.network.graph import Bound, Network, Pair, select_network
+from synod.curator.network.graph import Bound, Network, Pair, select_network, typical_families
 from synod.curator.network.tables import marginalize, mutual_information, project_tables
+from synod.curator.release.report.accuracy import table_error
+from synod.curator.release.report.networks import describe_networks, warn_of_networks
 
 Floats = NDArray[np.float64]
 
 
-async def publish_dp_subn(study: Study, parties: Parties, *, rng: np.random.Generator) -> Publication:
+async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -> Publication:
     """Correlations, initialization, update, parameters, synthesis.
 
     Guarantee: each step costs what the plan says; everything between them is post-processing of released answers.
     """
     evidence = Evidence(study)
     network = without_parents(sizes_of(study))
-    if parameter_cells(study):
+    if resolved(_method(study).parameter_cells):
         information = await quantify_correlations(study, parties, evidence)
         network = await initialize_network(study, parties, information, rng=rng)
         network = await update_network(study, parties, information, network, evidence)
@@ -52,10 +58,8 @@ async def publish_dp_subn(study: Study, parties: Parties, *, rng: np.random.Gene
 
 async def quantify_correlations(study: Study, parties: Parties, evidence: Evidence) -> Floats:
     """Phase 1: the mutual information of every pair of features, from views that cover each pair once."""
-    assert isinstance(study.method, DpSubn)
-    sizes = sizes_of(study)
-    views = await parties.compute(partial(design_views, sizes, study.method.max_view_cells))
-    tables = await parties.sum_marginals("correlations", views)
+    views = await parties.compute(partial(design_views, sizes_of(study), _method(study).max_view_cells))
+    tables = await parties.ask("correlations", SumMarginals(views))
     evidence.add_sum("correlations", views, tables)
     return await parties.compute(partial(measure_information, study, views, tables))
 
@@ -82,19 +86,19 @@ async def initialize_network(
     for entry, count in zip(study.roster, share_draws(len(sizes) - 1, len(study.roster)), strict=True):
         if count:
             query = next_choice(study, information, [pair.feature for pair in pairs], count)
-            chosen = await parties.choose_parents(f"initialize-{entry.name}", query)
+            chosen = await parties.ask(f"initialize-{entry.name}", query)
             pairs.extend(Pair(feature, parents) for feature, parents in chosen)
     return Network(tuple(pairs))
 
 
 def next_choice(study: Study, information: Floats, placed: list[int], count: int) -> ChooseParents:
     """What the next party draws from: each open feature with its most correlated features as candidates."""
-    assert isinstance(study.method, DpSubn)
-    sizes, cells = sizes_of(study), parameter_cells(study)
-    length = shortlist_length(sizes, cells, study.method.max_candidates)
+    method, sizes = _method(study), sizes_of(study)
+    cells = resolved(method.parameter_cells)
+    length = shortlist_length(sizes, cells, method.max_candidates)
     open_features = [x for x in range(len(sizes)) if x not in placed]
     candidates = tuple((x, most_correlated(information, x, length)) for x in open_features)
-    return ChooseParents(tuple(sorted(placed)), candidates, count, cells, resolve_score(study))
+    return ChooseParents(tuple(sorted(placed)), candidates, count, cells, method.chosen_score)
 
 
 def most_correlated(information: Floats, feature: int, length: int) -> tuple[int, ...]:
@@ -108,7 +112,7 @@ async def update_network(
 ) -> Network:
     """Phase 3: tables of a search frontier, from each party in turn or from all in one sum, decide the parents."""
     for step in plan_study(study).steps:
-        if step.label.startswith("update"):
+        if step.phase == "update":
             frontier = await _remember(parties, f"frontier-{step.label}", partial(widen, study, network, information))
             await _ask_frontier(parties, step, frontier, evidence)
             network = await _remember(parties, f"network-{step.label}", partial(narrow, study, frontier, evidence))
@@ -123,16 +127,70 @@ async def _remember(parties: Parties, label: str, find: Callable[[], Network]) -
 async def _ask_frontier(parties: Parties, step: Step, frontier: Network, evidence: Evidence) -> None:
     sets: Sets = tuple(tuple(sorted(family)) for family in frontier.asked_families())
     if step.kind.is_local:
-        evidence.add_local(step.label, sets, await parties.local_marginals(step.label, sets))
+        evidence.add_local(step.label, sets, await parties.ask(step.label, LocalMarginals(sets)))
     else:
-        evidence.add_sum(step.label, sets, await parties.sum_marginals(step.label, sets))
+        evidence.add_sum(step.label, sets, await parties.ask(step.label, SumMarginals(sets)))
 
 
 def widen(study: Study, network: Network, information: Floats) -> Network:
     """The search frontier around a network."""
-    return build_frontier(network, information, Bound(sizes_of(study), cells=frontier_cells(study)))
+    return build_frontier(network, information, Bound(sizes_of(study), cells=resolved(_method(study).frontier_cells)))
 
 
 def narrow(study: Study, frontier: Network, evidence: Evidence) -> Network:
     """The best network inside a frontier, as far as released tables tell."""
-    return select_network(frontier, evidence.score, Bound(sizes_of(study), cells=parameter_cells(study)))
+    return select_network(
+        frontier, evidence.score, Bound(sizes_of(study), cells=resolved(_method(study).parameter_cells))
+    )
+
+
+def typical_queries(study: Study) -> Mapping[str, Query[Any]]:
+    """The views, which the study fixes; for what is chosen later, a table of the largest size for each feature."""
+    method, sizes = _method(study), sizes_of(study)
+    steps = {step.label for step in plan_study(study).steps}
+    tables = SumMarginals(typical_families(sizes, resolved(method.parameter_cells)))
+    queries = {"parameters": tables, "update": tables}
+    if "correlations" in steps:
+        queries["correlations"] = SumMarginals(design_views(sizes, method.max_view_cells))
+    return {label: query for label, query in queries.items() if label in steps}
+
+
+def compare_covers(study: Study) -> tuple[Sequence[str], Sequence[Sequence[str]]] | None:
+    """The chosen cover beside NOCD's and overlapping views as PriView has them: how many views, and the mean variance
+    of a 2-way cell in units of the variance that one marginal asked alone would have.
+    """
+    method, sizes = _method(study), sizes_of(study)
+    if not resolved(method.parameter_cells):
+        return None
+    cells = method.max_view_cells
+    covers = {
+        "chosen": design_views(sizes, cells),
+        "overlapping, as PriView's": overlapping_views(sizes, max_cells=cells),
+    }
+    if all(size == 2 for size in sizes):
+        covers["NOCD"] = nocd_views(len(sizes))
+    variances = {name: expected_variance(views, sizes) for name, views in covers.items()}
+    rows = [
+        [name, str(len(views)), f"{variances[name]:,.0f}", f"{variances[name] / variances['chosen']:.2f}"]
+        for name, views in covers.items()
+    ]
+    return ("cover of all pairs", "views", "variance of a count", "ratio"), rows
+
+
+def _method(study: Study) -> DpSubn:
+    assert isinstance(study.method, DpSubn)
+    return study.method
+
+
+register(
+    "dp-subn",
+    Publisher(
+        title="DP-SUBN, a Bayesian network that the parties begin and update",
+        publish=publish,
+        describe=describe_networks,
+        expected_error=table_error,
+        warnings=warn_of_networks,
+        typical_queries=typical_queries,
+        alternatives=compare_covers,
+    ),
+)

@@ -3,30 +3,37 @@
 Each party answers alone, with its own full noise; nothing is pooled but the published rows.
 """
 
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
-from synod.common.methods.base import Independent
-from synod.common.models.usefulness import own_cells
-from synod.common.protocol.queries import ChooseParents, share_rows
+from synod.common.methods.independent import Independent
+from synod.common.methods.networks import resolved
+from synod.common.models.candidates import shortlist_length
+from synod.common.protocol.queries.base import Query
+from synod.common.protocol.queries.marginals import LocalMarginals, Sets
+from synod.common.protocol.queries.parents import ChooseParents
+from synod.common.protocol.queries.rows import share_rows, stack_rows
 from synod.common.study.encoding import Codes
 from synod.common.study.features import sizes_of
 from synod.common.study.study import RosterEntry, Study
-from synod.curator.methods.base import Parties, Publication, Released, Sets
+from synod.curator.methods.base import Parties, Publication, Publisher, Released, register
 from synod.curator.network.evidence import (
     Evidence,
     draw_network,
     fit_tables,
     network_to_json,
-    resolve_score,
     shortlist_without_data,
     without_parents,
 )
 from synod.curator.network.graph import Network, Pair
+from synod.curator.release.report.accuracy import table_error
+from synod.curator.release.report.networks import UNCONNECTED, describe_networks
 
 
-async def publish_independent(study: Study, parties: Parties, *, rng: np.random.Generator) -> Publication:
+async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -> Publication:
     """For each party: a network from its own draws, tables from its own counts, rows from both.
 
     Guarantee: each party's two steps cost what the plan says; the rest is post-processing.
@@ -37,23 +44,53 @@ async def publish_independent(study: Study, parties: Parties, *, rng: np.random.
     for entry, rows in zip(study.roster, share_rows(study), strict=True):
         network = await _choose_network(study, parties, entry, rng=rng)
         sets: Sets = tuple(tuple(sorted(family)) for family in network.asked_families())
-        evidence = Evidence(study, rows=entry.rows)
-        evidence.add_local(f"tables-{entry.name}", sets, await parties.local_marginals(f"tables-{entry.name}", sets))
+        evidence, label = Evidence(study, rows=entry.rows), f"tables-{entry.name}"
+        evidence.add_local(label, sets, await parties.ask(label, LocalMarginals(sets)))
         tables = await parties.compute(partial(fit_tables, study, network, evidence, sets))
         samples.append(await parties.compute(partial(draw_network, study, network, tables, rows, rng=rng)))
         released += evidence.tables
         networks.append({"party": entry.name, "network": network_to_json(network)})
-    columns: list[Codes] = [np.concatenate(parts) for parts in zip(*samples, strict=True)]
-    return Publication(columns, {"networks": networks}, tables=released)
+    return Publication(stack_rows(samples), {"networks": networks}, tables=released)
 
 
 async def _choose_network(study: Study, parties: Parties, entry: RosterEntry, *, rng: np.random.Generator) -> Network:
-    assert isinstance(study.method, Independent)
-    sizes, cells = sizes_of(study), own_cells(study, entry.rows)
+    method, sizes = _method(study), sizes_of(study)
+    cells = resolved(method.table_cells)[study.index_of(entry.name)]
     if cells == 0:
         return without_parents(sizes)
     first = int(rng.integers(len(sizes)))
-    candidates = shortlist_without_data(study, cells, first)
-    query = ChooseParents((first,), candidates, len(sizes) - 1, cells, resolve_score(study))
-    chosen = await parties.choose_parents(f"choose-{entry.name}", query)
+    length = shortlist_length(sizes, cells, method.max_candidates)
+    candidates = shortlist_without_data(len(sizes), first, length)
+    query = ChooseParents((first,), candidates, len(sizes) - 1, cells, method.chosen_score)
+    chosen = await parties.ask(f"choose-{entry.name}", query)
     return Network((Pair(first, ()), *(Pair(feature, parents) for feature, parents in chosen)))
+
+
+def warnings(study: Study) -> Sequence[str]:
+    """What networks of single parties cannot express."""
+    parties = "Do not compare the parties with each other by single rows: each party's part has noise of its own."
+    return (UNCONNECTED, parties) if len(study.roster) > 1 else (UNCONNECTED,)
+
+
+def typical_queries(study: Study) -> Mapping[str, Query[Any]]:
+    """Nothing is encrypted."""
+    del study
+    return {}
+
+
+def _method(study: Study) -> Independent:
+    assert isinstance(study.method, Independent)
+    return study.method
+
+
+register(
+    "independent",
+    Publisher(
+        title="Independent, a Bayesian network of each party's own",
+        publish=publish,
+        describe=describe_networks,
+        expected_error=table_error,
+        warnings=warnings,
+        typical_queries=typical_queries,
+    ),
+)

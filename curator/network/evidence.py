@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -10,14 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json
-from synod.common.methods.base import HpdpDp
-from synod.common.models.candidates import Score, shortlist_length
-from synod.common.privacy.noise import share_variance
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import LocalMarginals, SumMarginals, local_scale, sum_terms
-from synod.common.study.features import decode_features, features_of, sizes_of, valid_codes
+from synod.common.protocol.queries.marginals import LocalMarginals, Sets, SumMarginals
+from synod.common.study.features import features_of, sizes_of, space_of
 from synod.common.study.study import Study
-from synod.curator.methods.base import Parties, Publication, Released, Sets
+from synod.curator.methods.base import Parties, Publication, Released
 from synod.curator.network.consistency import NoisyTable, reconcile
 from synod.curator.network.graph import Network, Pair
 from synod.curator.network.sampling import make_word, sample_network
@@ -41,17 +37,16 @@ class Evidence:
         """How many rows the evidence is about: one party's, or the whole roster's."""
         return self.rows or self.study.total_rows
 
-    def add_sum(self, label: str, sets: Sets, counts: Sequence[NDArray[np.int64]]) -> None:
+    def add_sum(self, label: str, sets: Sets, counts: list[NDArray[np.int64]]) -> None:
         """Adds the tables of an encrypted sum."""
-        terms = sum_terms(SumMarginals(sets), plan_study(self.study).step(label), self.study)
-        variance = len(self.study.roster) * share_variance(shape=terms.shape, scale=terms.scale)
+        variance = SumMarginals(sets).terms(plan_study(self.study).step(label), self.study).law.variance
         rows = self.study.total_rows
         self.tables.extend(Released(s, c.astype(np.float64), rows, variance) for s, c in zip(sets, counts, strict=True))
 
-    def add_local(self, label: str, sets: Sets, counts: Sequence[NDArray[np.int64]]) -> None:
+    def add_local(self, label: str, sets: Sets, counts: list[NDArray[np.int64]]) -> None:
         """Adds the tables of one party."""
         step = plan_study(self.study).step(label)
-        variance = share_variance(shape=Fraction(1), scale=local_scale(LocalMarginals(sets), step))
+        variance = LocalMarginals(sets).noise(step).variance
         (party,) = step.answerers
         rows = self.study.roster[self.study.index_of(party)].rows
         self.tables.extend(
@@ -68,8 +63,8 @@ class Evidence:
         return _average(found, self.all_rows) if found else None
 
     def counted(self, features: Features) -> Released | None:
-        """The same from tables that count all rows, alone or added up: what some parties told stands for nobody else.
-        None where some rows were not counted.
+        """The same from tables that count all rows, alone or added up: what some parties told says nothing about
+        others. None where some rows were not counted.
         """
         everybodys, _ = self._gather(features)
         return _average(everybodys, self.all_rows) if everybodys else None
@@ -113,29 +108,18 @@ def _average(tables: Sequence[Released], rows: int) -> Released:
 
 
 def without_parents(sizes: Sequence[int]) -> Network:
-    """The network in which every feature stands alone."""
+    """The network in which no feature has a parent."""
     return Network(tuple(Pair(feature, ()) for feature in range(len(sizes))))
 
 
-def resolve_score(study: Study) -> Score:
-    """The score that `auto` stands for: F where all features are binary, R otherwise."""
-    assert not isinstance(study.method, HpdpDp)
-    if study.method.score != "auto":
-        return study.method.score
-    return "F" if all(size == 2 for size in sizes_of(study)) else "R"
-
-
-def shortlist_without_data(study: Study, max_cells: int, first: int) -> tuple[tuple[int, Features], ...]:
-    """Candidate parents where no correlation was released: all features, or as many of the nearest in the schema's
-    order as keep the number of candidates public and bounded.
+def shortlist_without_data(features: int, first: int, length: int) -> tuple[tuple[int, Features], ...]:
+    """Candidate parents where no correlation was released: the first feature that is placed, and the nearest ones in
+    the schema's order, `length` in all.
     """
-    assert not isinstance(study.method, HpdpDp)
-    sizes = sizes_of(study)
-    length = shortlist_length(sizes, max_cells, study.method.max_candidates)
     shortlists = []
-    for x in range(len(sizes)):
+    for x in range(features):
         if x != first:
-            ranked = sorted((i != first, abs(i - x), i) for i in range(len(sizes)) if i != x)
+            ranked = sorted((i != first, abs(i - x), i) for i in range(features) if i != x)
             shortlists.append((x, tuple(sorted(i for _, _, i in ranked[:length]))))
     return tuple(shortlists)
 
@@ -145,7 +129,7 @@ async def learn_tables(
 ) -> list[Floats]:
     """The tables of a network's families, asked in one sum and brought into agreement with each other."""
     sets: Sets = tuple(tuple(sorted(family)) for family in network.asked_families())
-    evidence.add_sum(label, sets, await parties.sum_marginals(label, sets))
+    evidence.add_sum(label, sets, await parties.ask(label, SumMarginals(sets)))
     return await parties.compute(partial(fit_tables, study, network, evidence, sets))
 
 
@@ -187,10 +171,10 @@ def draw_network(
     sizes, features = sizes_of(study), features_of(study)
     words = [
         make_word(tuple(i for i, f in enumerate(features) if f.attribute == attribute), codes, sizes)
-        for attribute, codes in valid_codes(study).items()
+        for attribute, codes in space_of(study).valid_codes().items()
     ]
     drawn = sample_network(network, tables, sizes, rows, rng=rng, words=words)
-    return decode_features(study, drawn, rows)
+    return space_of(study).decode(drawn, rows)
 
 
 def network_to_json(network: Network) -> Json:

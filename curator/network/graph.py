@@ -6,9 +6,10 @@ step 3). Everything here works on released tables or public numbers; it must nev
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import prod
 
 from synod.common.runtime.errors import invalid
 
@@ -130,3 +131,16 @@ def _parent_sets(candidates: Pair, bound: Bound) -> Iterator[Features]:
     for count in range(len(candidates.parents) + 1):
         sets = combinations(sorted(candidates.parents), count)
         yield from (parents for parents in sets if bound.admits(candidates.feature, parents))
+
+
+def typical_families(sizes: Sequence[int], cells: int) -> tuple[tuple[int, ...], ...]:
+    """One table for each feature, with as many of the next features as the table may have cells: for a forecast."""
+    families = []
+    for feature in range(len(sizes)):
+        chosen = [feature]
+        for other in range(feature + 1, len(sizes)):
+            if prod(sizes[i] for i in (*chosen, other)) > cells:
+                break
+            chosen.append(other)
+        families.append(tuple(chosen))
+    return tuple(families)

@@ -1,7 +1,7 @@
 """Tables: what a released marginal is turned into before anything is read off it.
 
 A table is flat, in C order of its feature tuple; several of one shape are stacked along leading axes. All of
-this is post-processing of released counts with public totals (methods.md, "Noisy tables"): it costs nothing, and it
+this is post-processing of released counts with public totals: it costs nothing, and it
 must never be given exact counts whose results are then published.
 """
 

@@ -16,7 +16,7 @@ import pyarrow.parquet
 from synod.common.crypto.canonical import Json
 from synod.common.protocol.manifest import FORMAT, MANIFEST_FILE, PartyAccount, file_hash, noise_law, seal_manifest
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import Query, parse_query
+from synod.common.protocol.queries.parsing import AnyQuery, read_query
 from synod.common.protocol.submission import AnsweredStep
 from synod.common.protocol.transcript import Transcript
 from synod.common.runtime.errors import Code, SynodError
@@ -116,17 +116,17 @@ def accounts(store: Store, study: Study) -> list[PartyAccount]:
     return found
 
 
-def asked_queries(store: Store, study: Study) -> dict[str, Query]:
+def asked_queries(store: Store, study: Study) -> dict[str, AnyQuery]:
     """The query of each step, from the log."""
     labels = [step.label for step in plan_study(study).steps]
-    return {label: parse_query(json.loads(store.query(study.digest(), label)), study) for label in labels}
+    return {label: read_query(json.loads(store.query(study.digest(), label)), study) for label in labels}
 
 
 def describe_release(
     study: Study,
     transcript: Transcript,
     parties: list[PartyAccount],
-    queries: dict[str, Query],
+    queries: dict[str, AnyQuery],
     seed: int,
     folder: Path,
 ) -> dict[str, Json]:

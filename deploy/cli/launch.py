@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from importlib.resources import as_file, files
 from pathlib import Path
 
 import click
@@ -100,12 +101,7 @@ def _state_folder(state: Path | None) -> Iterator[Path]:
 
 
 @click.command(name="demo", cls=Example, example="synod demo --out demo-release/")
-@click.option(
-    "--study",
-    default=Path("examples/hospitals/study.yaml"),
-    show_default=True,
-    type=click.Path(path_type=Path),
-)
+@click.option("--study", type=click.Path(path_type=Path), show_default="the study that comes with Synod")
 @click.option("--out", default=Path("demo-release"), show_default=True, type=click.Path(path_type=Path))
 @click.option(
     "--prepare",
@@ -114,17 +110,23 @@ def _state_folder(state: Path | None) -> Iterator[Path]:
     help="Run nothing: write what each container of docker-compose.yml is given below this folder.",
 )
 @command
-def demo(study: Path, out: Path, folder: Path | None) -> None:
+def demo(study: Path | None, out: Path, folder: Path | None) -> None:
     """Run the demo: three invented hospitals publish one table together."""
     say(WARNING)
+    loaded = load_study(study) if study else _load_demo_study()
     with terminated_as_interrupted(), tempfile.TemporaryDirectory(prefix="synod-demo-") as temporary:
         tables = list(write_tables(Path(temporary) / "tables", DEMO_SEED).values())
         if folder is not None:
-            _prepare_bundles(load_study(study), tables, Path(temporary), folder)
+            _prepare_bundles(loaded, tables, Path(temporary), folder)
             return
-        run_study(load_study(study), tables, out, None, start=process_daemons)
+        run_study(loaded, tables, out, None, start=process_daemons)
     say(f"Open {out}/report.html in a browser, and {out}/synthetic.csv in a spreadsheet.")
     say(f"`synod verify {out}` checks it again.")
+
+
+def _load_demo_study() -> Study:
+    with as_file(files("synod") / "examples" / "hospitals" / "study.yaml") as path:
+        return load_study(path)
 
 
 def _prepare_bundles(study: Study, tables: list[Path], temporary: Path, folder: Path) -> None:

@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,10 @@ from synod.common.runtime.settings import PartySettings, load_settings
 from synod.common.study.schema import write_decimal
 from synod.common.study.study import Study, load_study
 from synod.deploy.cli.terminal import Example, ExampleGroup, command, say, say_json, serving, show_table
+from synod.party.account import ApprovalState
 from synod.party.approval import check_study, identity_path, initialize, reserve, revoke
 from synod.party.ledger import Ledger
-from synod.party.table.source import TableError
+from synod.party.table.encode import TableError
 
 config_option = click.option(
     "--config", "config", type=click.Path(path_type=Path), default=Path("party.yaml"), show_default=True,
@@ -67,7 +69,7 @@ def _epsilon(text: str | None) -> Cost | None:
         return None
     if not EPSILON.fullmatch(text):
         raise invalid(f"{text!r} is not an epsilon.", "Write a number such as 0.8, or a fraction such as 4/5.")
-    return Cost.parse(text)
+    return Cost.pure(Fraction(text))
 
 
 @party.command(cls=Example, example="synod party fingerprint")
@@ -96,12 +98,12 @@ def approve_study(study: Path, config: Path, dry_run: bool, yes: bool) -> None:
         show_table(["column", "rule", "rows"], rows, title=f"{settings.source.name} (for your eyes only)")
         raise
     if dry_run:
-        say(f"It fits, and would cost epsilon {checked.cost.describe()}. Nothing was reserved.")
+        say(f"It fits, and would cost {checked.cost.describe()}. Nothing was reserved.")
         return
     if not yes and sys.stdin.isatty() and not click.confirm("Approve, vouching for this roster?"):
         raise SynodError(Code.REFUSED, "not approved.", "Nothing was reserved.")
     reserve(settings, checked, now=int(time.time()))
-    say(f"Approved: epsilon {checked.cost.describe()} is reserved for {resolved.name}.")
+    say(f"Approved: {checked.cost.describe()} is reserved for {resolved.name}.")
 
 
 def _show_study(study: Study, own_name: str) -> None:
@@ -115,7 +117,7 @@ def _show_study(study: Study, own_name: str) -> None:
         else "collusion is 0: any single party can subtract its own noise from what is published."
     )
     for step in plan_study(study).steps_of(own_name):
-        say(f"  step {step.label}: {step.kind.value}, epsilon {step.cost.describe()}")
+        say(f"  step {step.label}: {step.kind.value}, {step.cost.describe()}")
 
 
 @party.command(name="revoke", cls=Example, example="synod party revoke care-survey")
@@ -126,13 +128,15 @@ def revoke_study(name: str, config: Path) -> None:
     """End an approval: nothing more is answered, and what was not spent is free again."""
     settings = _settings(config)
     ledger = Ledger.open(settings.state)
-    approvals = [a for a in ledger.account().approvals.values() if name in (a.name, a.study) and a.state == "open"]
+    approvals = [
+        a for a in ledger.account().approvals.values() if name in (a.name, a.study) and a.state is ApprovalState.OPEN
+    ]
     ledger.close()
     if not approvals:
         raise SynodError(Code.NOT_FOUND, f"there is no open approval of {name}.", "See `synod party ledger`.")
     for approval in approvals:
         revoke(settings, bytes.fromhex(approval.study), now=int(time.time()))
-        say(f"Revoked {approval.name}; spent on it: epsilon {approval.spent.describe()}.")
+        say(f"Revoked {approval.name}; spent on it: {approval.spent.describe()}.")
 
 
 @party.group(name="ledger", cls=ExampleGroup, example="synod party ledger --json", invoke_without_command=True)
@@ -151,7 +155,7 @@ def _show_ledger(settings: PartySettings, as_json: bool) -> None:
     ledger = Ledger.open(settings.state)
     account, head = ledger.account(), ledger.head()
     ledger.close()
-    cap = Cost.of_decimal(settings.max_epsilon_total)
+    cap = Cost.pure(settings.max_epsilon_total)
     spent, held = account.spent(settings.dataset), account.held(settings.dataset)
     if as_json:
         say_json(
@@ -165,7 +169,7 @@ def _show_ledger(settings: PartySettings, as_json: bool) -> None:
                     {
                         "name": a.name,
                         "hash": a.study,
-                        "state": a.state,
+                        "state": a.state.value,
                         "reserved": str(a.reserved),
                         "spent": str(a.spent),
                         "charges": [
@@ -183,9 +187,10 @@ def _show_ledger(settings: PartySettings, as_json: bool) -> None:
             }
         )
         return
-    say(f"{settings.dataset}: spent {spent.describe()}, held {held.describe()}, of epsilon {cap.describe()} in all")
+    say(f"{settings.dataset}: spent {spent.describe()}, held {held.describe()}, of {cap.describe()} in all")
     rows = [
-        [a.name, a.study[:16], a.state, a.reserved.describe(), a.spent.describe()] for a in account.approvals.values()
+        [a.name, a.study[:16], a.state.value, a.reserved.describe(), a.spent.describe()]
+        for a in account.approvals.values()
     ]
     show_table(["study", "hash", "state", "reserved", "spent"], rows)
 

@@ -14,7 +14,7 @@ import click
 
 from synod.common.protocol.manifest import MANIFEST_FILE, verify_release
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import check_feasible
+from synod.common.protocol.queries.parsing import check_feasible
 from synod.common.runtime.errors import SynodError, invalid
 from synod.common.runtime.settings import OperatorSettings, load_settings
 from synod.common.study.study import load_study
@@ -23,7 +23,7 @@ from synod.deploy.cli.terminal import Example, command, say, say_json, show_tabl
 from synod.deploy.launch.launcher import follow
 from synod.deploy.launch.operator import OperatorClient, require_empty
 from synod.deploy.study.draft import draft_study
-from synod.deploy.study.forecast import compare_covers, forecast_study
+from synod.deploy.study.forecast import compare_alternatives, forecast_study
 from synod.v1 import study_pb2 as pb
 
 config_option = click.option(
@@ -63,7 +63,7 @@ def check(study: Path, as_json: bool) -> None:
     say_json(document["study"])
     say(f"Hash: {document['hash']}")
     rows = [[step.label, step.kind.value, str(len(step.answerers)), step.cost.describe()] for step in plan.steps]
-    show_table(["step", "query", "parties", "epsilon each"], rows, title="Plan")
+    show_table(["step", "query", "parties", "cost for each"], rows, title="Plan")
 
 
 @study_group.command(cls=Example, example="synod study draft patients.csv > study.yaml")
@@ -85,9 +85,9 @@ def forecast(study: Path, as_json: bool) -> None:
     """Say what a study will take and how exact it can be, from public numbers only."""
     resolved = load_study(study).resolve()
     rounds = forecast_study(resolved)
-    covers = compare_covers(resolved)
+    alternatives = compare_alternatives(resolved)
     if as_json:
-        say_json({"rounds": [asdict(r) for r in rounds], "covers": [asdict(c) for c in covers]})
+        say_json({"rounds": [asdict(r) for r in rounds], "alternatives": alternatives})
         return
     rows = [
         [
@@ -104,10 +104,8 @@ def forecast(study: Path, as_json: bool) -> None:
     headings = ["round", "numbers", "ciphers", "sent", "work", "memory", "noise"]
     steps = len(plan_study(resolved).steps)
     show_table(headings, rows, title=f"{resolved.name}: {steps} rounds; of each encrypted one, for a party")
-    if covers:
-        best = covers[0].variance
-        lines = [[c.name, str(c.views), f"{c.variance:,.0f}", f"{c.variance / best:.2f}"] for c in covers]
-        show_table(["cover of all pairs", "views", "variance of a count", "ratio"], lines)
+    if alternatives:
+        show_table(list(alternatives[0]), [list(row.values()) for row in alternatives])
 
 
 @study_group.command(cls=Example, example="synod study submit study.yaml")

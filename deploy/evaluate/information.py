@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from synod.common.methods.base import HpdpDp
 from synod.common.runtime.errors import SynodError, invalid
 from synod.common.study.encoding import Codes
-from synod.common.study.features import encode_features, features_of
+from synod.common.study.features import features_of, space_of
 from synod.common.study.study import Study
 
 MODEL_FILE = "model.json"
@@ -76,8 +75,6 @@ def read_networks(path: Path, study: Study) -> tuple[Pairs, ...]:
 
 def _check(model: _Model, networks: Sequence[Pairs], study: Study, source: Path) -> None:
     """Refuses a model whose features are not those of the study."""
-    if isinstance(study.method, HpdpDp):
-        raise _other_study(source)
     features = features_of(study)
     expected = tuple((f.attribute, f.size, -1 if f.bit is None else f.bit) for f in features)
     named = {place for network in networks for feature, parents in network for place in (feature, *parents)}
@@ -93,7 +90,7 @@ def measure_information(
     networks: Sequence[Pairs], study: Study, real: Sequence[Codes], synthetic: Sequence[Codes]
 ) -> Information:
     """The sum of I(feature; parents) over the pairs of each network, both tables being in the schema's bins."""
-    sides = [encode_features(study, columns) for columns in (real, synthetic)]
+    sides = [space_of(study).encode(columns) for columns in (real, synthetic)]
     sums = [fmean(_sum_information(network, features) for network in networks) for features in sides]
     return Information(len(networks), sums[0], sums[1])
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from synod.common.methods.base import Independent
 from synod.common.runtime.errors import SynodError, invalid
-from synod.common.study.encoding import Codes, Coding, codings_of, decode_numbers, encode_numbers
-from synod.common.study.features import Feature, encode_features, features_of
+from synod.common.study.encoding import Codes, Coding, binned_codings, codings_of, decode_numbers, encode_numbers
+from synod.common.study.features import Feature, FeatureSpace
 from synod.common.study.schema import CategoricalAttribute, IntegerAttribute, RealAttribute
 from synod.common.study.study import Study
-from synod.party.table.source import TableError, count_rows, read_table
+from synod.party.table.encode import TableError, read_table
+from synod.party.table.source import count_rows
 
 SUFFIXES = (".csv", ".parquet")
 SYNTHETIC_FILE = "synthetic.parquet"
@@ -38,20 +38,15 @@ class Table:
         return len(self.columns[0])
 
 
-def in_bins(study: Study) -> Study:
-    """The study as a method would take it that counts cells: numbers are coded by their bins."""
-    return study.model_copy(update={"method": Independent(name="independent", encoding="binary")})
-
-
 def bin_table(study: Study, columns: Sequence[Codes]) -> Table:
     """The table of a study's own codes, as a recipe publishes them, in the schema's bins."""
-    pairs = zip(codings_of(study), codings_of(in_bins(study)), columns, strict=True)
+    pairs = zip(codings_of(study), binned_codings(study), columns, strict=True)
     return make_table(study, [to_bins(coding, binned, codes) for coding, binned, codes in pairs])
 
 
 def make_table(study: Study, columns: Sequence[Codes]) -> Table:
     """The table of columns that are in bins already."""
-    kept = [(c, column) for c, column in zip(codings_of(in_bins(study)), columns, strict=True) if c.size > 1]
+    kept = [(c, column) for c, column in zip(binned_codings(study), columns, strict=True) if c.size > 1]
     if not kept:
         raise invalid("no attribute of the schema has more than one cell to compare.", "Give some number more bins.")
     codings = [coding for coding, _ in kept]
@@ -75,11 +70,15 @@ def to_bins(coding: Coding, binned: Coding, codes: Codes) -> Codes:
 
 def split_bits(study: Study, columns: Sequence[Codes]) -> Table:
     """The same rows as the papers' binary encoding: the bits of each code, the highest first."""
-    binned = in_bins(study)
-    features = features_of(binned)
-    names = tuple(_bit_name(study, feature) for feature in features)
-    twos = (2,) * len(features)
-    return Table(names, twos, twos, tuple(encode_features(binned, columns)))
+    space = bit_space(study)
+    names = tuple(_bit_name(study, feature) for feature in space.features)
+    twos = (2,) * len(space.features)
+    return Table(names, twos, twos, tuple(space.encode(columns)))
+
+
+def bit_space(study: Study) -> FeatureSpace:
+    """The bits of the schema's binned codes."""
+    return FeatureSpace(binned_codings(study), "binary")
 
 
 def _bit_name(study: Study, feature: Feature) -> str:
@@ -88,7 +87,7 @@ def _bit_name(study: Study, feature: Feature) -> str:
 
 def read_columns(sources: Sequence[Path], study: Study) -> tuple[Codes, ...]:
     """The rows of one or more tables, below each other, in the schema's bins."""
-    parts = [_read_one(source, in_bins(study)) for source in sources]
+    parts = [_read_one(source, study) for source in sources]
     columns = tuple(np.concatenate(column) for column in zip(*parts, strict=True))
     if len(columns[0]) == 0:
         raise invalid(f"{sources[0]} has no rows.", "There is nothing to compare.")
@@ -97,7 +96,7 @@ def read_columns(sources: Sequence[Path], study: Study) -> tuple[Codes, ...]:
 
 def _read_one(source: Path, study: Study) -> tuple[Codes, ...]:
     try:
-        return read_table(source, study, unit=None, expected_rows=count_rows(source)).columns
+        return read_table(source, binned_codings(study), unit=None, expected_rows=count_rows(source)).columns
     except TableError as error:
         first, *rest = error.misfits
         more = f" ({len(rest)} more after it)" if rest else ""
@@ -142,7 +141,7 @@ def _no_table(path: Path) -> SynodError:
 
 def cell_labels(study: Study, name: str) -> list[str]:
     """What each code of an attribute stands for: a category, or where a bin begins."""
-    coding = next(c for c in codings_of(in_bins(study)) if c.attribute.name == name)
+    coding = next(c for c in binned_codings(study) if c.attribute.name == name)
     attribute = coding.attribute
     if isinstance(attribute, CategoricalAttribute):
         labels = list(attribute.categories)

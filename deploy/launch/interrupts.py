@@ -8,8 +8,11 @@ from typing import Any, NoReturn
 
 @contextmanager
 def terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM raises `KeyboardInterrupt` in the block."""
-    with _handling(_interrupt, signal.SIGTERM):
+    """SIGINT and SIGTERM raise `KeyboardInterrupt` in the block, also where the caller had SIGINT ignored.
+
+    A shell without job control starts its background jobs so (`make test &` in a script).
+    """
+    with _handling(_interrupt, signal.SIGINT, signal.SIGTERM):
         yield
 
 

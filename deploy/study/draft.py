@@ -13,22 +13,15 @@ import pyarrow.parquet
 import yaml
 
 MOST_CATEGORIES = 40
-WARNING = """\
-# Drafted from {name}. NOT PRIVATE: these domains were read from real rows. Replace each by what is public knowledge
-# (a code book, a law, common sense) before you show this file to anyone.
-"""
+TEMPLATE = Path(__file__).with_name("draft.yaml")
 
 
 def draft_study(source: Path) -> str:
     """A study as YAML text, with TODO where only a person can decide."""
     table = pa.parquet.read_table(source) if source.suffix == ".parquet" else _read_csv(source)
-    study = {
-        "name": "my-study",
-        "method": {"name": "hpdp-dp"},
-        "epsilon": 1.0,
-        "schema": [_draft_attribute(name, table.column(name)) for name in table.column_names],
-    }
-    return WARNING.format(name=source.name) + yaml.safe_dump(study, sort_keys=False, allow_unicode=True)
+    opening = TEMPLATE.read_text(encoding="utf-8").replace("SOURCE", source.name)
+    schema = {"schema": [_draft_attribute(name, table.column(name)) for name in table.column_names]}
+    return opening + yaml.safe_dump(schema, sort_keys=False, allow_unicode=True)
 
 
 def _read_csv(source: Path) -> pa.Table:

@@ -2,7 +2,7 @@
 
 Sets of binary features are counted over packed bits: of the 2^k cells of such a table only one is not known from
 smaller tables, so every distinct conjunction is counted once (party/count/bits.py) and the tables follow by Moebius
-inversion. Other sets are mixed-radix codes and one bincount. This room reads real rows: what it returns is private
+inversion. Other sets are mixed-radix codes and one bincount. This module reads real rows: what it returns is private
 and exact, and leaves the party only through noise (common/privacy/noise.py) or a private choice (choice.py beside it).
 """
 

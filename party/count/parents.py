@@ -1,7 +1,4 @@
-"""Answers that are private on their own: exact counts, noisy counts, and privately chosen parents. Pure.
-
-Exact counts never leave this room but through noise or a private choice.
-"""
+"""Parents drawn privately: candidates are scored on exact counts, which leave only through a private choice. Pure."""
 
 from collections.abc import Sequence
 from math import prod
@@ -11,12 +8,10 @@ from numpy.typing import NDArray
 
 from synod.common.models.candidates import maximal_sets
 from synod.common.privacy.coins import Coins
-from synod.common.privacy.noise import sample_discrete_laplace
-from synod.common.protocol.answers import Choice
-from synod.common.protocol.plan import Step
-from synod.common.protocol.queries import ChooseParents, LocalMarginals, local_scale
+from synod.common.protocol.queries.parents import Choice, ChooseParents
+from synod.common.protocol.steps import Step
 from synod.common.study.encoding import Codes
-from synod.common.study.features import encode_features, sizes_of
+from synod.common.study.features import sizes_of, space_of
 from synod.common.study.study import Study
 from synod.party.count.choice import permute_and_flip
 from synod.party.count.marginals import count_marginals
@@ -24,24 +19,6 @@ from synod.party.count.scores import score_sensitivity, score_tables
 
 Candidate = tuple[int, tuple[int, ...]]
 BLOCK_CELLS = 2**22
-
-
-def exact_counts(sets: Sequence[tuple[int, ...]], study: Study, columns: Sequence[Codes]) -> NDArray[np.int64]:
-    """The exact counts of sets of features, table after table."""
-    return np.concatenate(count_marginals(encode_features(study, columns), sizes_of(study), sets))
-
-
-def noisy_counts(
-    query: LocalMarginals, step: Step, study: Study, columns: Sequence[Codes], *, coins: Coins
-) -> NDArray[np.int64]:
-    """This party's counts with its own full noise.
-
-    Guarantee: neighbours differ in one replaced row, which moves one count from a cell to another in each of m
-    tables: L1 sensitivity 2m. Discrete Laplace noise of scale 2m/epsilon makes it epsilon-DP, epsilon being the
-    step's cost.
-    """
-    counts = exact_counts(query.sets, study, columns)
-    return counts + sample_discrete_laplace(len(counts), scale=local_scale(query, step), coins=coins)
 
 
 def choose_parents(
@@ -54,7 +31,7 @@ def choose_parents(
     the step's cost.
     """
     scorer = _Scorer(query, study, columns)
-    epsilon = step.cost.epsilon / query.count
+    epsilon = query.epsilon_each(step)
     placed, candidates = set(query.placed), dict(query.candidates)
     chosen: list[Choice] = []
     for _ in range(query.count):
@@ -85,7 +62,7 @@ class _Scorer:
     def __init__(self, query: ChooseParents, study: Study, columns: Sequence[Codes]) -> None:
         self._kind = query.score
         self._sizes = sizes_of(study)
-        self._columns = encode_features(study, columns)
+        self._columns = space_of(study).encode(columns)
         self._rows = len(columns[0])
         self._known: dict[Candidate, int] = {}
         binary = all(size == 2 for size in self._sizes)

@@ -1,1 +1,1 @@
-"""The only reader of rows."""
+"""The table, the only thing that holds rows: opened, encoded once, and kept as a snapshot."""

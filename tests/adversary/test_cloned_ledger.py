@@ -1,4 +1,4 @@
-"""A ledger restored from a backup, a cloned daemon, and the heads that leave the house: asked twice, a party says the
+"""A ledger restored from a backup, a cloned daemon, and the heads that leave the party: asked twice, a party says the
 same thing, and what it says of its ledger tells nothing of its rows.
 """
 
@@ -11,49 +11,53 @@ import numpy as np
 import pytest
 
 from synod.common.crypto.canonical import Json, canonical_hash
+from synod.common.crypto.paillier import PublicKey
 from synod.common.protocol.transcript import Transcript
 from synod.common.study.study import Study
 from synod.party import ledger as ledger_module
 from synod.party.answer import Secrets
 from synod.party.ledger import Ledger
-from synod.party.table.source import Snapshot
-from tests.support.asked_parties import NOW, House, open_house, seal
+from synod.party.table.snapshot import Snapshot
 from tests.support.attacks import Numbers, exact_sum, pattern_table, small_case
-from tests.support.rosters import Member, Table, answer, ask, make_key, make_transcript, open_sum
+from tests.support.encrypted_sums import answer, ask, open_sum
+from tests.support.keys import paillier_key
+from tests.support.parties import NOW, PartyInMemory, PartyUnderTest, make_transcript, open_party, seal
+from tests.support.studies import Table
 
-TRANSCRIPTS = 24
+TRANSCRIPTS = 48
 
 
-def clone(house: House, folder: Path) -> House:
-    """A copy of the house as its disk is now."""
-    house.ledger.close()
-    shutil.copytree(house.folder, folder)
-    return open_house(folder, house.study, house.index, house.table)
+def clone(party: PartyUnderTest, folder: Path) -> PartyUnderTest:
+    """A party over a copy of the disk as it is now."""
+    party.ledger.close()
+    shutil.copytree(party.folder, folder)
+    return open_party(folder, party.study, party.name, party.table)
 
 
 def other_transcript(transcript: Transcript, number: int) -> Transcript:
     """The same study and roster under another sound h_s."""
-    return replace(transcript, generator=pow(transcript.generator, 2 * number + 1, transcript.modulus**2))
+    n, h_s = transcript.key.n, transcript.key.h_s
+    return replace(transcript, key=PublicKey(n, pow(h_s, 2 * number + 1, n**2)))
 
 
 def test_a_clone_and_a_restored_ledger_answer_with_the_same_bytes(tmp_path: Path) -> None:
     study, members = small_case()
-    house = open_house(tmp_path / "first", study, 0, members[0].table)
-    second = clone(house, tmp_path / "second")
-    first = open_house(tmp_path / "first", study, 0, members[0].table)
-    envelope = seal(make_transcript(study, [first.member(), *members[1:]], make_key()))
-    assert first.hear(envelope) == second.hear(envelope)
+    party = open_party(tmp_path / "first", study, members[0].name, members[0].table)
+    second = clone(party, tmp_path / "second")
+    first = open_party(tmp_path / "first", study, members[0].name, members[0].table)
+    envelope = seal(make_transcript(study, [first, *members[1:]]))
+    assert first.answer(envelope) == second.answer(envelope)
     assert first.spent() == second.spent()
 
 
-def ask_under_many_transcripts(study: Study, members: list[Member], count: int) -> list[Numbers]:
+def ask_under_many_transcripts(study: Study, members: list[PartyInMemory], count: int) -> list[Numbers]:
     """All ledgers are restored again and again, and the curator asks the same question under another T each time."""
-    truth = make_transcript(study, members, make_key())
+    truth = make_transcript(study, members)
     told = [other_transcript(truth, number) for number in range(count)]
     return [
         open_sum(
             study,
-            make_key(),
+            paillier_key(),
             [answer(member, ask(study, transcript, index)) for index, member in enumerate(members)],
         )
         for transcript in told
@@ -85,16 +89,16 @@ def _key_noise_by_transcript(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_restored_ledger_gives_the_same_noise_under_another_transcript(tmp_path: Path) -> None:
     study, members = small_case()
-    house = open_house(tmp_path / "now", study, 0, members[0].table)
-    restored = clone(house, tmp_path / "restored")
-    first = open_house(tmp_path / "now", study, 0, members[0].table)
-    truth = make_transcript(study, [first.member(), *members[1:]], make_key())
+    party = open_party(tmp_path / "now", study, members[0].name, members[0].table)
+    restored = clone(party, tmp_path / "restored")
+    first = open_party(tmp_path / "now", study, members[0].name, members[0].table)
+    truth = make_transcript(study, [first, *members[1:]])
     sums = []
     for copy, transcript in [(first, truth), (restored, other_transcript(truth, 1))]:
-        payloads = [copy.hear(seal(transcript)).payload]
+        payloads = [copy.answer(seal(transcript)).payload]
         payloads += [answer(member, ask(study, transcript, index)) for index, member in enumerate(members[1:], 1)]
-        sums.append(open_sum(study, make_key(), payloads).tolist())
-    assert first.hear(seal(truth)).payload != restored.hear(seal(truth)).payload
+        sums.append(open_sum(study, paillier_key(), payloads).tolist())
+    assert first.answer(seal(truth)).payload != restored.answer(seal(truth)).payload
     assert sums[0] == sums[1]
 
 
@@ -126,10 +130,10 @@ def guesses_the_last_row(folder: Path) -> list[bool]:
     tables: list[Table] = [members[0].table, changed]
     verdicts = []
     for number, true in enumerate(tables):
-        house = open_house(folder / str(number), study, 0, true)
-        guesses = [guess_entry(house.ledger, candidate) for candidate in tables]
-        verdicts.append([head == house.ledger.head().hash for head in guesses] == [number == 0, number == 1])
-        house.ledger.close()
+        party = open_party(folder / str(number), study, members[0].name, true)
+        guesses = [guess_entry(party.ledger, candidate) for candidate in tables]
+        verdicts.append([head == party.ledger.head().hash for head in guesses] == [number == 0, number == 1])
+        party.ledger.close()
     return verdicts
 
 
@@ -151,10 +155,10 @@ def test_equal_ledgers_have_unequal_heads(tmp_path: Path) -> None:
 
 def test_a_clone_that_went_its_own_way_has_another_head(tmp_path: Path) -> None:
     study, members = small_case()
-    house = open_house(tmp_path / "first", study, 0, members[0].table)
-    second = clone(house, tmp_path / "second")
-    first = open_house(tmp_path / "first", study, 0, members[0].table)
-    make: Callable[[House], bytes] = lambda h: seal(make_transcript(study, [h.member(), *members[1:]], make_key()))  # noqa: E731
-    assert first.hear(make(first)).payload == second.hear(make(second)).payload
+    party = open_party(tmp_path / "first", study, members[0].name, members[0].table)
+    second = clone(party, tmp_path / "second")
+    first = open_party(tmp_path / "first", study, members[0].name, members[0].table)
+    make: Callable[[PartyUnderTest], bytes] = lambda h: seal(make_transcript(study, [h, *members[1:]]))  # noqa: E731
+    assert first.answer(make(first)).payload == second.answer(make(second)).payload
     assert first.ledger.head().sequence == second.ledger.head().sequence
     assert first.ledger.head().hash != second.ledger.head().hash

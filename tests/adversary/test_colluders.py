@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from synod.common.crypto.paillier import decrypt_all
-from synod.common.protocol.plan import Step
-from synod.common.protocol.queries import EncryptedSum, SumTerms, sum_terms
+from synod.common.privacy.coins import Coins
+from synod.common.privacy.laws import NoiseLaw
+from synod.common.privacy.noise import sample_shares
 from synod.common.protocol.transcript import Transcript
 from synod.common.study.study import Study
 from synod.party import masks
@@ -25,17 +26,21 @@ from tests.support.attacks import (
     small_case,
     wide_case,
 )
+from tests.support.encrypted_sums import answer, ask
+from tests.support.keys import paillier_key
 from tests.support.laws import OFF_BY, accepts
-from tests.support.rosters import Member, answer, ask, make_key, make_transcript
+from tests.support.parties import PartyInMemory, make_transcript
 
 FIELD = 2**255 - 19
 STUDIES = 20
 SCALE = Fraction(2 * (-(-(WIDE + 1) // 2)) * ((WIDE + 1) // 2))
 
 
-def strip(study: Study, members: list[Member], colluders: Sequence[int], honest: Sequence[int]) -> Numbers | None:
+def strip(
+    study: Study, members: list[PartyInMemory], colluders: Sequence[int], honest: Sequence[int]
+) -> Numbers | None:
     """The curator decrypts honest answers, takes off every mask that a colluder knows, and adds up."""
-    key = make_key()
+    key = paillier_key()
     transcript = make_transcript(study, members, key)
     total: list[int] = []
     for index in honest:
@@ -94,10 +99,10 @@ def test_what_a_coalition_is_left_with_has_full_noise(colluder: int) -> None:
 
 @pytest.mark.slow
 def test_shares_that_forget_the_colluder_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    def forgetful(query: EncryptedSum, step: Step, study: Study) -> SumTerms:
-        return replace(sum_terms(query, step, study), shape=Fraction(1, len(study.roster)))
+    def forgetful(law: NoiseLaw, count: int, *, coins: Coins) -> Numbers:
+        return sample_shares(count, shape=Fraction(1, law.parties), scale=law.scale, coins=coins)
 
-    monkeypatch.setattr("synod.party.answer.sum_terms", forgetful)
+    monkeypatch.setattr(NoiseLaw, "sample", forgetful)
     assert not accepts(draw_left([0], [1, 2]), SCALE)
 
 
@@ -114,8 +119,8 @@ def add_order_two(exchange: bytes) -> bytes:
     return pow(int.from_bytes(exchange, "little"), -1, FIELD).to_bytes(32, "little")
 
 
-def enrol_twin(study: Study, members: list[Member], twin: bytes) -> Transcript:
-    transcript = make_transcript(study, members, make_key())
+def enrol_twin(study: Study, members: list[PartyInMemory], twin: bytes) -> Transcript:
+    transcript = make_transcript(study, members)
     last = replace(transcript.enrolments[2], exchange=twin).signed_by(members[2].identity, study.digest())
     return replace(transcript, enrolments=(*transcript.enrolments[:2], last))
 
@@ -127,7 +132,7 @@ def test_a_twin_of_a_key_does_not_cancel_a_mask(make_twin: object, monkeypatch: 
     study, members = small_case()
     transcript = enrol_twin(study, members, make_twin(members[0].enrolment().exchange))
     truth = exact_moments(study, members[1].table)
-    key = make_key()
+    key = paillier_key()
     assert read_answer(study, key, answer(members[1], ask(study, transcript, 1))) is None
     forget_in_masks(monkeypatch, "pair")
     assert is_near(study, read_answer(study, key, answer(members[1], ask(study, transcript, 1))), truth)

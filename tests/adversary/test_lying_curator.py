@@ -13,76 +13,82 @@ import pytest
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.crypto.paillier import PublicKey, SecretKey, decrypt_all
 from synod.common.privacy.cost import FREE
+from synod.common.protocol.envelope import sign_document
+from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals
+from synod.common.protocol.queries.rows import Synthesize, share_rows
 from synod.common.protocol.transcript import Enrolment, Transcript
 from synod.common.runtime.errors import SynodError
 from synod.common.study.study import Study
-from synod.curator.session import seal_transcript
 from synod.party import masks
-from tests.support.asked_parties import House, open_house, seal
+from synod.v1 import query_pb2 as pb
 from tests.support.attacks import exact_moments, is_near, read_plaintexts, small_case, small_study
-from tests.support.rosters import Member, layout_of, make_identity, make_key, make_transcript, seed_bytes
+from tests.support.encrypted_sums import layout_of
+from tests.support.keys import CURATOR, identity_of, paillier_key, seed_bytes
+from tests.support.parties import MOMENTS, PartyInMemory, PartyUnderTest, make_transcript, open_party, seal
+from tests.support.studies import make_model
 
-SIDE = make_identity("side")
+SIDE = "side"
+UNKNOWN_FIELD = bytes([0xFA, 0x01, 1, 9])  # field 31, which no version knows
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
+def party(tmp_path: Path) -> Iterator[PartyUnderTest]:
     """Party 0 with a ledger of its own; 1 and 2 are in memory."""
     study, members = small_case()
-    house = open_house(tmp_path, study, 0, members[0].table)
-    yield house
-    house.ledger.close()
+    party = open_party(tmp_path, study, members[0].name, members[0].table)
+    yield party
+    party.ledger.close()
 
 
-def others() -> list[Member]:
+def others() -> list[PartyInMemory]:
     return small_case()[1][1:]
 
 
-def truth(house: House) -> Transcript:
-    return make_transcript(house.study, [house.member(), *others()], make_key())
+def truth(party: PartyUnderTest) -> Transcript:
+    return make_transcript(party.study, [party, *others()])
 
 
 def enrol_as(name: str, study: Study, exchange: bytes | None = None) -> Enrolment:
     """An enrolment under a roster name, with a key of the curator's own making."""
     key = exchange or seed_bytes("curator's exchange", name)
-    enrolment = Enrolment(name, SIDE.public_key, key, seed_bytes("nonce"))
-    return enrolment.signed_by(SIDE, study.digest())
+    enrolment = Enrolment(name, identity_of(SIDE).public_key, key, seed_bytes("nonce"))
+    return enrolment.signed_by(identity_of(SIDE), study.digest())
 
 
-def test_the_truth_is_answered_and_charged_once(house: House) -> None:
-    envelope = seal(truth(house))
-    assert house.hear(envelope) == house.hear(envelope)
-    assert str(house.spent()) == "1"
+def test_the_truth_is_answered_and_charged_once(party: PartyUnderTest) -> None:
+    envelope = seal(truth(party))
+    assert party.answer(envelope) == party.answer(envelope)
+    assert str(party.spent()) == "epsilon:1"
 
 
 def with_enrolments(change: Callable[[tuple[Enrolment, ...], Study], tuple[Enrolment, ...]]) -> Callable[..., bytes]:
-    def lie(house: House) -> bytes:
-        transcript = truth(house)
-        return seal(replace(transcript, enrolments=change(transcript.enrolments, house.study)))
+    def lie(party: PartyUnderTest) -> bytes:
+        transcript = truth(party)
+        return seal(replace(transcript, enrolments=change(transcript.enrolments, party.study)))
 
     return lie
 
 
-def with_key(change: Callable[[int, int, SecretKey], tuple[int, int]]) -> Callable[[House], bytes]:
-    def lie(house: House) -> bytes:
-        transcript = truth(house)
-        modulus, generator = change(transcript.modulus, transcript.generator, make_key())
-        return seal(replace(transcript, modulus=modulus, generator=generator))
+def with_key(change: Callable[[int, int, SecretKey], tuple[int, int]]) -> Callable[[PartyUnderTest], bytes]:
+    def lie(party: PartyUnderTest) -> bytes:
+        transcript = truth(party)
+        n, h_s = change(transcript.key.n, transcript.key.h_s, paillier_key())
+        return seal(replace(transcript, key=PublicKey(n, h_s)))
 
     return lie
 
 
 def resigned(enrolment: Enrolment, study: Study, **changes: Any) -> Enrolment:
     """What a colluding party signs in its own name."""
-    return replace(enrolment, **changes).signed_by(make_identity(enrolment.name), study.digest())
+    return replace(enrolment, **changes).signed_by(identity_of(enrolment.name), study.digest())
 
 
 def from_another_study(enrolments: tuple[Enrolment, ...], _: Study) -> tuple[Enrolment, ...]:
     other_study, members = small_case(small_study("survey-2"))
-    return (*enrolments[:2], make_transcript(other_study, members, make_key()).enrolments[2])
+    return (*enrolments[:2], make_transcript(other_study, members).enrolments[2])
 
 
-LIES: dict[str, tuple[Callable[[House], bytes], str]] = {
+LIES: dict[str, tuple[Callable[[PartyUnderTest], bytes], str]] = {
     "an invented party": (with_enrolments(lambda e, s: (*e, enrol_as("ghost", s))), "approved roster"),
     "a party left out": (with_enrolments(lambda e, _: e[:2]), "approved roster"),
     "a party in another's place": (with_enrolments(lambda e, s: (*e[:2], enrol_as(e[2].name, s))), "identity key"),
@@ -130,77 +136,90 @@ LIES: dict[str, tuple[Callable[[House], bytes], str]] = {
     "h_s of nothing": (with_key(lambda n, _, __: (n, 0)), "between 1"),
     "h_s beyond the square of n": (with_key(lambda n, h, _: (n, h + n * n)), "between 1"),
     "h_s with a factor of n": (with_key(lambda n, _, key: (n, key.p)), "factor"),
-    "another curator's signature": (lambda house: seal_transcript(truth(house), SIDE), "`curator` pins"),
-    "another study's hash": (lambda house: seal(replace(truth(house), study_hash=bytes(32))), "another study"),
-    "no signature": (lambda _: b"{}", "malformed"),
+    "another curator's signature": (lambda party: seal(truth(party), SIDE), "`curator` pins"),
+    "another study's hash": (lambda party: seal(replace(truth(party), study_hash=bytes(32))), "another study"),
+    "another kind of document": (
+        lambda party: canonical_bytes(sign_document("manifest", truth(party).to_json(), identity_of(CURATOR))),
+        "signature on the transcript",
+    ),
+    "what was altered after signing": (
+        lambda party: seal(truth(party), study="00" * 32),
+        "signature on the transcript",
+    ),
+    "no signature": (lambda _: b"{}", "not a signed document"),
     "no JSON": (lambda _: b"{", "not JSON"),
     "numbers that nobody can sign": (
-        lambda house: seal(truth(house)).replace(b'"protocol":"synod/v1"', b'"protocol":0.5'),
-        "signature of the curator",
+        lambda party: seal(truth(party)).replace(b'"protocol":"synod/v1"', b'"protocol":0.5'),
+        "not a signed document",
     ),
 }
 
 
 @pytest.mark.parametrize("lie", LIES)
-def test_a_lie_is_refused_and_costs_nothing(lie: str, house: House) -> None:
+def test_a_lie_is_refused_and_costs_nothing(lie: str, party: PartyUnderTest) -> None:
     make_envelope, sentence = LIES[lie]
-    envelope = make_envelope(house)
-    head = house.ledger.head()
+    envelope = make_envelope(party)
+    head = party.ledger.head()
     with pytest.raises(SynodError, match=sentence):
-        house.hear(envelope)
-    assert house.ledger.head() == head
-    assert house.spent() == FREE
-    assert house.ledger.answer(house.study.digest(), "moments") is None
-    house.hear(seal(truth(house)))
-    assert str(house.spent()) == "1"
+        party.answer(envelope)
+    assert party.ledger.head() == head
+    assert party.spent() == FREE
+    assert party.ledger.answer(party.study.digest(), "moments") is None
+    party.answer(seal(truth(party)))
+    assert str(party.spent()) == "epsilon:1"
 
 
 @pytest.mark.parametrize(
     ("query", "label", "sentence"),
     [
-        (b'{"kind":"sum-moments"}', "rows", "next step"),
-        (b'{"kind":"sum-moments"}', "anything", "next step"),
-        (b'{"kind":"rows-please"}', "moments", "not one that this version answers"),
-        (b'{"kind":"sum-moments","epsilon":"9"}', "moments", "not the one"),
-        (b'{"kind": "sum-moments"}', "moments", "not the one"),
-        (b'{"kind":"sum-marginals","sets":[[0]]}', "moments", "of another method"),
-        (b'{"kind":"local-marginals","sets":[[0]]}', "moments", "of another method"),
-        (b"[]", "moments", "not one that this version answers"),
-        (b"sum", "moments", "not JSON"),
+        (MOMENTS, "rows", "next step"),
+        (MOMENTS, "anything", "next step"),
+        (pb.Query(), "moments", "not one that this version answers"),
+        (pb.Query.FromString(UNKNOWN_FIELD), "moments", "not one that this version answers"),
+        (pb.Query.FromString(MOMENTS.SerializeToString() + UNKNOWN_FIELD), "moments", "not one that this version"),
+        (pb.Query(sum_moments=pb.SumMoments.FromString(UNKNOWN_FIELD)), "moments", "not one that this version"),
+        (SumMarginals(((0,),)).to_proto(), "moments", "not of the kind that the plan calls for"),
+        (LocalMarginals(((0,),)).to_proto(), "moments", "not of the kind that the plan calls for"),
+        (SumMarginals(()).to_proto(), "moments", "not sets of the study's features"),
+        (SumMarginals(((0, 9),)).to_proto(), "moments", "not sets of the study's features"),
+        (pb.Query(choose_parents=pb.ChooseParents(placed=[0], count=1)), "moments", "not one that this version"),
     ],
 )
 def test_an_unplanned_question_is_refused_and_costs_nothing(
-    query: bytes, label: str, sentence: str, house: House
+    query: pb.Query, label: str, sentence: str, party: PartyUnderTest
 ) -> None:
-    envelope = seal(truth(house))
-    head = house.ledger.head()
+    envelope = seal(truth(party))
+    head = party.ledger.head()
     with pytest.raises(SynodError, match=sentence):
-        house.hear(envelope, query, label)
-    assert house.ledger.head() == head
+        party.answer(envelope, query, label)
+    assert party.ledger.head() == head
 
 
-def test_a_second_transcript_is_refused_once_one_was_answered(house: House) -> None:
-    first = house.hear(seal(truth(house)))
-    other = replace(truth(house), generator=pow(make_key().public.h_s, 3, make_key().public.n ** 2))
-    assert house.hear(seal(other)) == first
+def test_a_second_transcript_is_refused_once_one_was_answered(party: PartyUnderTest) -> None:
+    first = party.answer(seal(truth(party)))
+    public = paillier_key().public
+    other = replace(truth(party), key=PublicKey(public.n, pow(public.h_s, 3, public.n**2)))
+    assert party.answer(seal(other)) == first
+    rows = Synthesize(make_model(party.study), share_rows(party.study)).to_proto()
     with pytest.raises(SynodError, match="another transcript"):
-        house.hear(seal(other), canonical_bytes({"kind": "synthesize"}), "rows")
+        party.answer(seal(other), rows, "rows")
+    party.answer(seal(truth(party)), rows, "rows")
 
 
 # What the lies would pay
 
 
-def open_with_own_exchange_keys(house: House) -> bool:
+def open_with_own_exchange_keys(party: PartyUnderTest) -> bool:
     """The curator enrols keys of its own under the other parties' names, and takes all masks off party 0's answer."""
-    key, study = make_key(), house.study
+    key, study = paillier_key(), party.study
     pretended = [enrol_as(entry.name, study, _public(entry.name)) for entry in study.roster[1:]]
-    transcript = replace(truth(house), enrolments=(house.member().enrolment(), *pretended))
-    stored = house.hear(seal(transcript))
+    transcript = replace(truth(party), enrolments=(party.enrolment(), *pretended))
+    stored = party.answer(seal(transcript))
     plain = decrypt_all(key, stored.payload, workers=1)
     for index, entry in enumerate(study.roster[1:], 1):
         mask = masks.mask_key(
             seed_bytes("own", entry.name),
-            house.member().enrolment().exchange,
+            party.enrolment().exchange,
             pair=(0, index),
             transcript=transcript.digest(study),
             label="moments",
@@ -209,7 +228,7 @@ def open_with_own_exchange_keys(house: House) -> bool:
         taken = masks.draw_masks(mask, len(plain), key.public.n)
         plain = [(value - m) % key.public.n for value, m in zip(plain, taken, strict=True)]
     seen = read_plaintexts(study, plain, key.public.n)
-    return is_near(study, seen, exact_moments(study, house.table))
+    return is_near(study, seen, exact_moments(study, party.table))
 
 
 def _public(name: str) -> bytes:
@@ -218,11 +237,11 @@ def _public(name: str) -> bytes:
     return X25519PrivateKey.from_private_bytes(seed_bytes("own", name)).public_key().public_bytes_raw()
 
 
-def test_who_could_invent_parties_could_read_one_party(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_could_invent_parties_could_read_one_party(party: PartyUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SynodError, match="identity key of party-1"):
-        open_with_own_exchange_keys(house)
+        open_with_own_exchange_keys(party)
     monkeypatch.setattr("synod.party.rounds.check_transcript", lambda *_: None)
-    assert open_with_own_exchange_keys(house)
+    assert open_with_own_exchange_keys(party)
 
 
 def read_without_key(payload: bytes, public: PublicKey) -> list[int]:
@@ -233,13 +252,13 @@ def read_without_key(payload: bytes, public: PublicKey) -> list[int]:
 
 
 def test_who_could_weaken_h_s_would_open_ciphertexts_to_outsiders(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    party: PartyUnderTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    envelope = seal(replace(truth(house), generator=1))
+    envelope = seal(replace(truth(party), key=PublicKey(paillier_key().public.n, 1)))
     with pytest.raises(SynodError, match="between 1"):
-        house.hear(envelope)
+        party.answer(envelope)
     monkeypatch.setattr("synod.party.rounds.check_public_key", lambda *_: None)
-    payload = house.hear(envelope).payload
-    seen = read_without_key(payload, make_key().public)
-    assert seen == decrypt_all(make_key(), payload, workers=1)
-    assert len(seen) == layout_of(house.study).ciphertexts
+    payload = party.answer(envelope).payload
+    seen = read_without_key(payload, paillier_key().public)
+    assert seen == decrypt_all(paillier_key(), payload, workers=1)
+    assert len(seen) == layout_of(party.study).ciphertexts

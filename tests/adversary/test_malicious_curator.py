@@ -14,8 +14,7 @@ import pytest
 from scipy import stats
 
 from synod.common.crypto.packing import pack
-from synod.common.crypto.paillier import decrypt_all
-from synod.common.protocol.plan import Step
+from synod.common.crypto.paillier import PublicKey, decrypt_all
 from synod.common.protocol.transcript import Transcript
 from synod.common.study.study import Study
 from synod.party import masks
@@ -37,19 +36,9 @@ from tests.support.attacks import (
     small_study,
     wide_case,
 )
-from tests.support.rosters import (
-    Member,
-    answer,
-    answer_all,
-    ask,
-    layout_of,
-    make_key,
-    make_members,
-    make_transcript,
-    open_sum,
-    seed_bytes,
-    sum_step,
-)
+from tests.support.encrypted_sums import answer, answer_all, ask, layout_of, open_sum, sum_step
+from tests.support.keys import paillier_key, seed_bytes
+from tests.support.parties import PartyInMemory, make_transcript, parties_in_memory
 
 LEAST_P = 1e-4
 Forget = Callable[[pytest.MonkeyPatch], None]
@@ -57,8 +46,8 @@ Forget = Callable[[pytest.MonkeyPatch], None]
 
 def another_generator(transcript: Transcript) -> Transcript:
     """The same transcript but for h_s: another sound one for the same n."""
-    square = transcript.modulus**2
-    return replace(transcript, generator=pow(transcript.generator, 3, square))
+    n, h_s = transcript.key.n, transcript.key.h_s
+    return replace(transcript, key=PublicKey(n, pow(h_s, 3, n**2)))
 
 
 def forget_study(patch: pytest.MonkeyPatch) -> None:
@@ -70,8 +59,8 @@ def forget_study(patch: pytest.MonkeyPatch) -> None:
 # Single ciphertexts
 
 
-def opened_alone(study: Study, members: list[Member]) -> list[bool]:
-    key = make_key()
+def opened_alone(study: Study, members: list[PartyInMemory]) -> list[bool]:
+    key = paillier_key()
     answers = answer_all(study, members, make_transcript(study, members, key))
     return [
         is_near(study, read_answer(study, key, vector), exact_moments(study, member.table))
@@ -88,7 +77,7 @@ def test_one_answer_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_sum_can_be_read_and_is_all_there_is() -> None:
     study, members = small_case()
-    key = make_key()
+    key = paillier_key()
     answers = answer_all(study, members, make_transcript(study, members, key))
     truth = exact_sum(study, members)
     assert is_near(study, open_sum(study, key, answers), truth)
@@ -106,7 +95,7 @@ def looks_uniform(numbers: Sequence[int], modulus: int) -> bool:
 
 def read_alone(count: int) -> tuple[list[int], list[int]]:
     """All that single ciphertexts hold over some studies, and what of it is not the party's exact plaintext."""
-    key = make_key()
+    key = paillier_key()
     plain: list[int] = []
     beside: list[int] = []
     for number in range(count):
@@ -121,7 +110,7 @@ def read_alone(count: int) -> tuple[list[int], list[int]]:
 
 
 def test_single_plaintexts_look_uniform_and_unrelated_to_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    modulus = make_key().public.n
+    modulus = paillier_key().public.n
     plain, beside = read_alone(4)
     assert len(plain) > 150
     assert looks_uniform(plain, modulus)
@@ -138,7 +127,7 @@ def test_single_plaintexts_look_uniform_and_unrelated_to_the_rows(monkeypatch: p
 def test_two_ciphertexts_of_one_answer_have_nothing_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
     """One mask for all ciphertexts of an answer would cancel in their quotients."""
     study, members = wide_case()
-    key = make_key()
+    key = paillier_key()
     slots = layout_of(study).slots
     asked = ask(study, make_transcript(study, members, key), 1)
     moments = exact_moments(study, members[1].table)
@@ -164,8 +153,8 @@ class Second:
     transcript: Callable[[Transcript], Transcript] = lambda transcript: transcript
     study_name: str = "survey"
 
-    def quotient(self, study: Study, members: list[Member]) -> Numbers | None:
-        key = make_key()
+    def quotient(self, study: Study, members: list[PartyInMemory]) -> Numbers | None:
+        key = paillier_key()
         other_study, others = small_case(small_study(self.study_name))
         transcript = make_transcript(study, members, key)
         other_transcript = self.transcript(make_transcript(other_study, others, key))
@@ -176,8 +165,7 @@ class Second:
 
 
 def later_step(study: Study) -> dict[str, Any]:
-    step = sum_step(study)
-    return {"step": Step("maximum", step.kind, step.answerers, step.cost)}
+    return {"step": replace(sum_step(study), label="maximum")}
 
 
 SECONDS = {
@@ -211,11 +199,11 @@ def test_quotient_over_two_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
     changed = [column.copy() for column in pattern_table(study, 1)]
     for place in (0, 3):
         changed[place][17] ^= 1
-    key = make_key()
+    key = paillier_key()
 
     def quotient() -> Numbers | None:
         tables = [members[0].table, changed, members[2].table]
-        rosters = make_members(study, [member.table for member in members]), make_members(study, tables)
+        rosters = parties_in_memory(study, [member.table for member in members]), parties_in_memory(study, tables)
         first, second = (answer(party[1], ask(study, make_transcript(study, party, key), 1)) for party in rosters)
         return read_quotient(study, key, first, second)
 
@@ -230,7 +218,7 @@ def test_quotient_over_two_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_retry_is_the_same_bytes() -> None:
     study, members = small_case()
-    asked = ask(study, make_transcript(study, members, make_key()), 1)
+    asked = ask(study, make_transcript(study, members), 1)
     assert answer(members[1], asked) == answer(members[1], asked)
 
 
@@ -245,15 +233,15 @@ class Story:
     study: Study = field(default_factory=small_study)
     transcript: Callable[[Transcript], Transcript] = lambda transcript: transcript
     round_changes: Callable[[Study], dict[str, Any]] = lambda _: {}
-    key: int = 0
+    key: int = 1
 
-    def outcome(self, study: Study, members: list[Member]) -> Numbers | None:
-        truth = make_transcript(study, members, make_key())
+    def outcome(self, study: Study, members: list[PartyInMemory]) -> Numbers | None:
+        truth = make_transcript(study, members)
         told_study, told_members = small_case(self.study)
-        told = self.transcript(make_transcript(told_study, told_members, make_key(self.key)))
+        told = self.transcript(make_transcript(told_study, told_members, paillier_key(self.key)))
         lie = ask(told_study, told, 0, **self.round_changes(told_study))
-        answers = [(make_key(self.key), answer(told_members[0], lie))]
-        answers += [(make_key(), answer(members[index], ask(study, truth, index))) for index in (1, 2)]
+        answers = [(paillier_key(self.key), answer(told_members[0], lie))]
+        answers += [(paillier_key(), answer(members[index], ask(study, truth, index))) for index in (1, 2)]
         return read_sum(study, answers)
 
 
@@ -269,7 +257,7 @@ STORIES = {
     ),
     "another round": Story(lambda patch: forget_in_masks(patch, "label"), round_changes=later_step),
     "another h_s": Story(lambda patch: forget_in_masks(patch, "transcript"), transcript=another_generator),
-    "another n": Story(forget_masks, key=1),
+    "another n": Story(forget_masks, key=2),
     "another enrolment of a colluder": Story(
         lambda patch: forget_in_masks(patch, "transcript"), transcript=with_other_nonce
     ),
@@ -292,11 +280,11 @@ def test_another_roster_for_one_party_gives_garbage(monkeypatch: pytest.MonkeyPa
     study, members = small_case()
     four = small_study(rows=(*ROWS, 1))
     tables = [pattern_table(four, index) for index in range(4)]
-    key = make_key()
+    key = paillier_key()
     truth = exact_sum(study, members)
 
     def outcome() -> Numbers | None:
-        told = make_members(four, tables)
+        told = parties_in_memory(four, tables)
         story = make_transcript(four, told, key)
         own = told[3]
         answers = [answer(told[0], ask(four, story, 0))]

@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,7 @@ def test_who_and_what_are_the_manifests(release: Release, browser: Browser) -> N
     browser.show(release.page, DEVICES[0])
     manifest = release.manifest
     (words,) = texts(browser, "#parties")
-    for fact in (manifest["study_hash"], manifest["transcript_hash"], fingerprint(bytes.fromhex(manifest["curator"]))):
+    for fact in (manifest["study_hash"], manifest["transcript_hash"], fingerprint(bytes.fromhex(manifest["signer"]))):
         assert fact in words
     rows = browser.ask(
         "return [...document.querySelectorAll('#parties tbody tr')].map((r) => [...r.children].map((c) => c.innerText))"
@@ -141,7 +142,7 @@ def test_who_and_what_are_the_manifests(release: Release, browser: Browser) -> N
     )
     for (party, account), (name, cost, filled) in zip(sorted(manifest["parties"].items()), sorted(spent), strict=True):
         assert (name, cost) == (party, Cost.parse(account["spent"]).describe())
-        share = Cost.parse(account["spent"]).epsilon / Cost.of_decimal(manifest["study"]["epsilon"]).epsilon
+        share = Cost.parse(account["spent"]).part_of(Cost.pure(Decimal(manifest["study"]["epsilon"])))
         assert filled == pytest.approx(float(share), abs=0.02)
     labels = {law["label"] for law in manifest["noise"]}
     assert labels <= set(texts(browser, "#budget tbody th"))

@@ -19,7 +19,7 @@ try:
 except OSError as error:
     print("refused" if error.errno == errno.ECONNREFUSED else "unreachable")
 """
-STANDARD_FIELDS = ("time", "level", "room", "event")
+STANDARD_FIELDS = ("time", "level", "logger", "event")
 PUBLIC_FIELDS = (
     "address", "bytes", "fingerprint", "hash", "outcome", "parties", "port", "retry_seconds", "round", "seconds",
     "study", "why",

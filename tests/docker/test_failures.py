@@ -120,7 +120,7 @@ def test_a_party_that_is_gone_for_good(running: Fleet) -> None:
     assert running.status().state == pb.STUDY_STATE_ABORTED
     for party in running.parties[:-1]:
         ledger = until(f"{party} is free", lambda party=party: freed(running, party))  # type: ignore[misc]
-        assert ledger["held"] == "0"
+        assert ledger["held"] == "epsilon:0"
         assert ledger["spent"] == ledger["studies"][0]["spent"]
 
 

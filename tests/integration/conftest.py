@@ -1,14 +1,12 @@
 """Sites for tests: prepared anew for each test, and stopped after it, however it ends."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from synod.common.study.study import Study
-from tests.support.daemons import Site, make_site
-
-MakeSite = Callable[..., Site]
+from tests.support.daemons import MakeSite, Site, make_site
 
 
 @pytest.fixture

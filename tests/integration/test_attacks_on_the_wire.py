@@ -23,17 +23,8 @@ from synod.party.ledger import Head, Ledger
 from synod.v1 import party_pb2 as pb
 from synod.v1 import party_pb2_grpc as rpc
 from synod.v1 import study_pb2 as spb
-from tests.support.daemons import (
-    CRASH_ENTRY,
-    NAMES,
-    Site,
-    check_charges,
-    copy_site,
-    make_site,
-    read_release,
-    run_synod,
-    until,
-)
+from tests.support.daemons import CRASH_ENTRY, Site, check_charges, copy_site, make_site, read_release, run_synod, until
+from tests.support.studies import NAMES
 
 BAD = "valley"
 

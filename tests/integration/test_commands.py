@@ -19,19 +19,13 @@ from synod.common.runtime.errors import SynodError
 from synod.deploy.launch.processes import PROGRAM
 from synod.deploy.launch.site import Member, SitePaths
 from synod.v1 import study_pb2 as pb
-from tests.support.daemons import (
-    SCHEMA,
-    Site,
-    make_rows,
-    make_study,
-    run_synod,
-    write_table,
-    write_tables,
-)
+from tests.support.daemons import Site, run_synod
+from tests.support.surveys import SCHEMA, draft_survey, make_rows, write_table, write_tables
 
 PLANTED = "61.23456789"  # a weight that no other row and no bin's border has
 BAD_WARD = "Quarantäne-Ost"
 BAD_ROWS = 17
+DEAF = ["sh", "-c", "trap '' INT && exec \"$@\"", "sh"]  # a shell's background job, where SIGINT is ignored
 
 
 @pytest.fixture
@@ -52,7 +46,7 @@ def study_file(tmp_path: Path) -> Path:
 
 
 def write_study(path: Path, changes: dict[str, object]) -> Path:
-    content = {key: value for key, value in make_study().to_json().items() if key not in ("roster", "rows")}
+    content = {key: value for key, value in draft_survey().to_json().items() if key not in ("roster", "rows")}
     path.write_text(yaml.safe_dump({**content, **changes}))
     return path
 
@@ -65,7 +59,7 @@ def launch(study: Path, tables: list[Path], out: Path, *more: str | Path) -> sub
 def site_of(state: Path, names: list[str], tables: list[Path]) -> Site:
     """What a launch left in its state folder."""
     members = tuple(Member(name, table, state / name / "party.yaml") for name, table in zip(names, tables, strict=True))
-    return Site(SitePaths(state, members), make_study())
+    return Site(SitePaths(state, members), draft_survey())
 
 
 def test_launch_publishes_from_csv_and_parquet_and_tells_no_private_value(
@@ -84,7 +78,7 @@ def test_launch_publishes_from_csv_and_parquet_and_tells_no_private_value(
     for log in logs:
         lines = [json.loads(line) for line in log.read_text().splitlines()]
         assert len(lines) > 3
-        assert all({"time", "level", "room", "event"} <= set(line) for line in lines)
+        assert all({"time", "level", "logger", "event"} <= set(line) for line in lines)
     told = ran.stdout + ran.stderr + "".join(log.read_text() for log in logs)
     assert PLANTED not in told
     seen_by_the_curator = [path for path in (state / "curator").rglob("*") if path.is_file()]
@@ -92,6 +86,23 @@ def test_launch_publishes_from_csv_and_parquet_and_tells_no_private_value(
     assert all(PLANTED.encode() not in path.read_bytes() for path in [*seen_by_the_curator, *out.iterdir()])
     secrets = [state / "curator" / "identity.pem", *state.glob("*/state/identity.pem"), *state.glob("certs/*.key")]
     assert {path.stat().st_mode & 0o077 for path in secrets} == {0}
+
+
+def test_modules_in_the_folder_where_it_is_run_are_not_imported(
+    tables: list[Path], study_file: Path, tmp_path: Path
+) -> None:
+    """A user's project may have a folder `common/`: neither the launcher nor a daemon looks there."""
+    here = tmp_path / "here"
+    for name in ("common/__init__.py", "deploy/__init__.py", "synod.py", "yaml.py", "tests/__init__.py"):
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).write_text("raise SystemExit('imported from the working directory')\n")
+    data = [part for table in tables for part in ("--data", str(table))]
+    ran = subprocess.run(
+        [sys.executable, "-P", "-m", "synod.deploy.cli", "launch", str(study_file), *data, "--out", "release"],
+        cwd=here, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    verify_release(here / "release", None)
 
 
 def drop_a_table(tables: list[Path], study: Path, out: Path) -> list[Path]:
@@ -192,13 +203,13 @@ def test_a_value_outside_the_domain_is_for_its_own_operator_s_eyes(
     own_log = json.dumps(events, ensure_ascii=False)
     assert "the table does not fit the study's schema." in own_log
     assert all(private not in own_log for private in (BAD_WARD, "ward", str(BAD_ROWS)))
-    rehearsed = run_synod(
+    dry_run = run_synod(
         "party", "approve", state / "study.yaml", "--dry-run", "--config", state / "harbour" / "party.yaml"
     )
-    assert rehearsed.returncode == 2
-    finding = next(line for line in rehearsed.stdout.splitlines() if "outside the domain" in line)
+    assert dry_run.returncode == 2
+    finding = next(line for line in dry_run.stdout.splitlines() if "outside the domain" in line)
     assert [cell.strip() for cell in finding.strip("│┃|").split("│")] == ["ward", "outside the domain", str(BAD_ROWS)]
-    assert BAD_WARD not in rehearsed.stdout + rehearsed.stderr
+    assert BAD_WARD not in dry_run.stdout + dry_run.stderr
     assert [line["kind"] for line in site.ledger_entries("harbour")] == ["opened"]
 
 
@@ -233,9 +244,19 @@ def is_alive(pid: int) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for child processes in /proc")
-@pytest.mark.parametrize(("number", "children"), [(signal.SIGINT, 4), (signal.SIGTERM, 4), (signal.SIGINT, 1)])
+@pytest.mark.parametrize(
+    ("caller", "number", "children"),
+    [
+        ([], signal.SIGINT, 4),
+        ([], signal.SIGTERM, 4),
+        ([], signal.SIGINT, 1),
+        (DEAF, signal.SIGINT, 4),
+        (DEAF, signal.SIGINT, 1),
+    ],
+    ids=["ctrl-c", "term", "ctrl-c-early", "ctrl-c-ignored-by-the-caller", "ctrl-c-early-ignored-by-the-caller"],
+)
 def test_an_interrupted_launch_leaves_no_process_and_no_file_behind(
-    tables: list[Path], study_file: Path, tmp_path: Path, number: signal.Signals, children: int
+    tables: list[Path], study_file: Path, tmp_path: Path, caller: list[str], number: signal.Signals, children: int
 ) -> None:
     """Ctrl-C in the middle of the study, and while the curator is still starting."""
     scratch = tmp_path / "scratch"
@@ -244,7 +265,7 @@ def test_an_interrupted_launch_leaves_no_process_and_no_file_behind(
     if children == 1:  # a curator whose state stays does not end by itself
         options += ["--state", str(tmp_path / "state")]
     process = subprocess.Popen(
-        [sys.executable, *PROGRAM, "launch", str(study_file), *options, "--out", str(tmp_path / "release")],
+        [*caller, sys.executable, *PROGRAM, "launch", str(study_file), *options, "--out", str(tmp_path / "release")],
         env={**os.environ, "TMPDIR": str(scratch)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

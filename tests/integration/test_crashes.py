@@ -21,16 +21,8 @@ from synod.deploy.launch.processes import await_curator
 from synod.party.client import CuratorClient
 from synod.party.ledger import Ledger
 from synod.v1 import study_pb2 as pb
-from tests.support.daemons import (
-    CRASH_ENTRY,
-    NAMES,
-    Site,
-    check_charges,
-    copy_site,
-    make_site,
-    read_release,
-    until,
-)
+from tests.support.daemons import CRASH_ENTRY, Site, check_charges, copy_site, make_site, read_release, until
+from tests.support.studies import NAMES
 
 pytestmark = pytest.mark.slow
 

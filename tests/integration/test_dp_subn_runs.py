@@ -5,18 +5,21 @@ from pathlib import Path
 
 import pytest
 
+from synod.common.privacy.cost import FREE
 from synod.common.protocol.manifest import verify_release
-from synod.common.protocol.plan import QueryKind, plan_study
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.steps import QueryKind
 from synod.v1 import study_pb2 as pb
-from tests.integration.conftest import MakeSite
-from tests.support.daemons import NAMES, SCHEMA, WARDS, check_charges, make_study, read_release, run_synod, until
+from tests.support.daemons import MakeSite, check_charges, read_release, run_synod, until
+from tests.support.studies import NAMES
+from tests.support.surveys import SCHEMA, WARDS, draft_survey
 
 
 @pytest.mark.parametrize("update", ["sequential", "joint"])
 def test_a_dp_subn_study_is_published_and_each_ledger_equals_its_plan(
     sites: MakeSite, tmp_path: Path, update: str
 ) -> None:
-    site = sites(make_study(epsilon="10", method={"name": "dp-subn", "update": update}))
+    site = sites(draft_survey(epsilon="10", method={"name": "dp-subn", "update": update}))
     plan = plan_study(site.study)
     kinds = [step.kind for step in plan.steps]
     assert kinds.count(QueryKind.CHOOSE_PARENTS) == 3
@@ -61,7 +64,7 @@ def test_a_dp_subn_study_is_published_and_each_ledger_equals_its_plan(
 
 @pytest.mark.parametrize("method", ["dp-subn", "independent"])
 def test_a_party_that_gives_no_answers_of_its_own_refuses_at_approval(sites: MakeSite, method: str) -> None:
-    site = sites(make_study(epsilon="10", method={"name": method}))
+    site = sites(draft_survey(epsilon="10", method={"name": method}))
     site.change(site.config("north"), allow_local_queries=False)
     before = site.ledger_entries("north")
     refused = run_synod("party", "approve", site.paths.study_file, "--yes", "--config", site.config("north"))
@@ -75,7 +78,7 @@ def test_a_party_that_gives_no_answers_of_its_own_refuses_at_approval(sites: Mak
 
 
 def test_its_daemon_declines_too_and_the_study_waits(sites: MakeSite) -> None:
-    site = sites(make_study(epsilon="10", method={"name": "dp-subn"}))
+    site = sites(draft_survey(epsilon="10", method={"name": "dp-subn"}))
     site.change(site.config("north"), allow_local_queries=False)
     site.start_curator()
     site.submit()
@@ -83,4 +86,4 @@ def test_its_daemon_declines_too_and_the_study_waits(sites: MakeSite) -> None:
     until("north declines", lambda: next(p for p in site.status().parties if p.name == "north").not_approved)
     assert site.status().state == pb.STUDY_STATE_ENROLLING
     assert site.study.digest().hex() not in site.account("north").approvals
-    assert [site.account(name).spent(name).epsilon for name in NAMES] == [0, 0, 0]
+    assert [site.account(name).spent(name) for name in NAMES] == [FREE, FREE, FREE]

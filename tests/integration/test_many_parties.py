@@ -9,8 +9,8 @@ import pytest
 
 from synod.common.protocol.manifest import verify_release
 from synod.v1 import study_pb2 as pb
-from tests.integration.conftest import MakeSite
-from tests.support.daemons import Site, check_charges, make_rows, make_study, write_table
+from tests.support.daemons import MakeSite, Site, check_charges
+from tests.support.surveys import draft_survey, make_rows, write_table
 
 PARTIES = 50
 SECONDS = 600.0
@@ -33,7 +33,7 @@ def test_fifty_parties_finish_a_study(
     sites: MakeSite, tmp_path: Path, capsys: pytest.CaptureFixture[str], record_property: Callable[[str, object], None]
 ) -> None:
     tables = [write_table(tmp_path / f"party-{n:02}.csv", make_rows(10 + n, n)) for n in range(PARTIES)]
-    site = sites(make_study("fifty", collusion=5), tables)
+    site = sites(draft_survey("fifty", collusion=5), tables)
     assert len(site.study.roster) == PARTIES
     site.start_curator()
     site.submit()

@@ -10,8 +10,11 @@ from synod.common.privacy.cost import FREE, Cost
 from synod.common.protocol.manifest import verify_release
 from synod.common.protocol.plan import plan_study
 from synod.deploy.launch.processes import PROGRAM
+from synod.party.account import ApprovalState
 from synod.v1 import study_pb2 as pb
-from tests.support.daemons import CRASH_ENTRY, NAMES, WARDS, Site, check_charges, read_release, run_synod, until
+from tests.support.daemons import CRASH_ENTRY, Site, check_charges, read_release, run_synod, until
+from tests.support.studies import NAMES
+from tests.support.surveys import WARDS
 
 
 def party_status(status: pb.StudyStatus, name: str) -> pb.PartyStatus:
@@ -65,7 +68,7 @@ def test_a_study_ends_in_a_verified_release_and_each_charge_stands_once(site: Si
     check_charges(site)
     for name in NAMES:
         shown = json.loads(run_synod("party", "ledger", "--json", "--config", site.config(name)).stdout)
-        assert (shown["spent"], shown["held"]) == (str(plan_study(site.study).cost_of(name)), "0")
+        assert (shown["spent"], shown["held"]) == (str(plan_study(site.study).cost_of(name)), "epsilon:0")
 
     # Whoever signs off stops at once and leaves nothing behind.
     assert [site.stop(name) for name in (*NAMES, "curator")] == [0, 0, 0, 0]
@@ -98,7 +101,7 @@ def test_two_studies_run_side_by_side_and_are_both_paid_for(site: Site) -> None:
         site.await_closed(study)
         check_charges(site, study)
         verify_release(site.release_folder(study), None)
-    assert [site.account(name).spent(name) for name in NAMES] == [Cost.parse("8/5")] * 3
+    assert [site.account(name).spent(name) for name in NAMES] == [Cost.parse("epsilon:8/5")] * 3
     assert (
         read_release(site.release_folder())["synthetic.csv"]
         != read_release(site.release_folder(second))["synthetic.csv"]
@@ -117,7 +120,7 @@ def test_a_second_study_beyond_the_cap_is_refused_at_approval_and_spends_nothing
 
     held = run_synod("party", "approve", path, "--yes", "--config", site.config("north"))
     assert held.returncode == 3
-    assert "holds 0.8 for open studies, of 0.8 in all" in held.stderr
+    assert "holds epsilon 0.8 for open studies, of epsilon 0.8 in all" in held.stderr
     assert site.ledger_entries("north") == before
 
     site.submit(second)
@@ -132,7 +135,7 @@ def test_a_second_study_beyond_the_cap_is_refused_at_approval_and_spends_nothing
     check_charges(site)
     spent = run_synod("party", "approve", path, "--yes", "--config", site.config("north"))
     assert spent.returncode == 3
-    assert "north has spent 0.8 and holds 0 for open studies" in spent.stderr
+    assert "north has spent epsilon 0.8 and holds epsilon 0 for open studies" in spent.stderr
     assert second.digest().hex() not in site.account("north").approvals
 
 
@@ -147,7 +150,7 @@ def test_two_approvals_at_the_same_time_cannot_pass_the_cap_together(site: Site)
     assert sorted(process.returncode for process in running) == [0, 3, 3, 3], told
     account = site.account("north")
     assert len(account.approvals) == 1
-    assert account.held("north") == Cost.parse("4/5")
+    assert account.held("north") == Cost.parse("epsilon:4/5")
 
 
 def test_a_daemon_waits_for_its_operator_who_approves_while_it_runs(site: Site) -> None:
@@ -171,10 +174,10 @@ def test_a_daemon_waits_for_its_operator_who_approves_while_it_runs(site: Site) 
     assert any(line.startswith("  valley: waiting for its approval since 20") and "last seen" in line for line in told)
     assert site.account("valley").approvals == {}
 
-    rehearsed = run_synod(
+    dry_run = run_synod(
         "party", "approve", site.paths.study_file, "--dry-run", "--config", site.config("valley")
     )  # reserves nothing
-    assert (rehearsed.returncode, site.account("valley").approvals) == (0, {})
+    assert (dry_run.returncode, site.account("valley").approvals) == (0, {})
     approved = run_synod("party", "approve", site.paths.study_file, "--yes", "--config", site.config("valley"))
     assert approved.returncode == 0, approved.stderr
     assert site.study.digest().hex() in approved.stdout
@@ -189,7 +192,7 @@ def test_abort_frees_what_was_reserved_and_not_spent(site: Site) -> None:
     site.submit()
     site.start_parties("north", "harbour")
     await_enrolled(site, "north", "harbour")
-    assert site.account("north").held("north") == Cost.parse("4/5")
+    assert site.account("north").held("north") == Cost.parse("epsilon:4/5")
 
     aborted = run_synod("study", "abort", site.study.name, "--config", site.paths.operator_config)
     assert aborted.returncode == 0, aborted.stderr
@@ -199,7 +202,7 @@ def test_abort_frees_what_was_reserved_and_not_spent(site: Site) -> None:
     for name in ("north", "harbour"):
         account = site.account(name)
         assert (account.held(name), account.spent(name)) == (FREE, FREE)
-        assert account.approvals[site.study.digest().hex()].state == "aborted"
+        assert account.approvals[site.study.digest().hex()].state is ApprovalState.ABORTED
         assert not (site.settings(name).state / "snapshots" / site.study.digest().hex()).exists()
     again = run_synod("study", "abort", site.study.name, "--config", site.paths.operator_config)
     assert again.returncode == 1
@@ -239,8 +242,8 @@ def test_a_party_that_never_comes_back_is_named_and_the_study_can_be_aborted(sit
     with site.operator() as client:
         client.abort(site.study.name)
     site.await_closed(parties=["north", "harbour"])
-    assert [site.account(name).spent(name) for name in ("north", "harbour")] == [Cost.parse("4/5")] * 2
-    assert site.account("valley").held("valley") == Cost.parse("4/5")
+    assert [site.account(name).spent(name) for name in ("north", "harbour")] == [Cost.parse("epsilon:4/5")] * 2
+    assert site.account("valley").held("valley") == Cost.parse("epsilon:4/5")
     site.start_party("valley")
     site.await_closed(parties=["valley"])
     assert site.account("valley").held("valley") == site.account("valley").spent("valley") == FREE
@@ -262,7 +265,7 @@ def test_a_revoked_approval_aborts_the_study(site: Site) -> None:
 
 
 def test_an_answer_that_was_stored_but_not_sent_stays_home_after_a_revocation(site: Site) -> None:
-    """The charge stands, since noise was drawn; but no further answer leaves the house."""
+    """The charge stands, since noise was drawn; but no further answer leaves the party."""
     site.start_curator()
     site.submit()
     site.start_parties("north", "harbour")
@@ -271,7 +274,7 @@ def test_an_answer_that_was_stored_but_not_sent_stays_home_after_a_revocation(si
     dying = site.start_party("north", program=(CRASH_ENTRY, "synod.party.ledger.Ledger.charge:after:1"))
     site.start_parties("valley")
     assert dying.process.wait(60) == -9
-    assert site.account("north").spent("north") == Cost.parse("4/5")
+    assert site.account("north").spent("north") == Cost.parse("epsilon:4/5")
 
     revoked = run_synod("party", "revoke", site.study.name, "--config", site.config("north"))
     assert revoked.returncode == 0, revoked.stderr

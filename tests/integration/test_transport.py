@@ -28,7 +28,8 @@ from synod.party.ledger import Ledger
 from synod.v1 import party_pb2, study_pb2
 from synod.v1 import party_pb2_grpc as party_rpc
 from synod.v1 import study_pb2_grpc as study_rpc
-from tests.support.daemons import NAMES, Site, check_charges, make_site, run_synod
+from tests.support.daemons import Site, check_charges, make_site, run_synod
+from tests.support.studies import NAMES
 
 CALL_SECONDS = 10.0
 

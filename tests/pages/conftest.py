@@ -22,7 +22,7 @@ def clone(tmp_path: Path) -> Path:
     for name in filter(None, listed.stdout.split("\0")):
         if (ROOT / name).exists():
             (clone / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, clone / name)
+            shutil.copy(ROOT / name, clone / name, follow_symlinks=False)
     (clone / ".venv").mkdir()
     (clone / ".venv" / "bin").symlink_to(BIN)
     (clone / ".venv" / ".installed").touch()

@@ -18,6 +18,7 @@ from synod.common.crypto.identity import Identity
 from synod.common.protocol.manifest import verify_release
 from synod.common.study.study import Study, parse_study
 from synod.deploy.launch.processes import await_curator
+from synod.party.account import ApprovalState
 from synod.v1 import study_pb2 as pb
 from tests.support.daemons import Site, make_site, run_synod
 from tests.support.pages import ROOT, Blocks, runs
@@ -151,10 +152,10 @@ def test_a_partys_operator_from_the_first_day_to_a_revocation(blocks: Blocks, si
     assert "Approved: epsilon 0.8 is reserved for care-survey." in approved
     run_until(blocks.script("Run the daemon"), here, lambda told: '"enrolled"' in told)
 
-    assert "spent 0, held 0.8" in run(blocks.script("See what was spent"), here)
+    assert "spent epsilon 0, held epsilon 0.8" in run(blocks.script("See what was spent"), here)
     assert json.loads((here / "ledger.json").read_text())["signature"]
     assert "Revoked care-survey; spent on it: epsilon 0." in run(blocks.script("Take an approval back"), here)
-    assert site.account("north").approvals[study.digest().hex()].state == "revoked"
+    assert site.account("north").approvals[study.digest().hex()].state is ApprovalState.REVOKED
 
 
 def with_key(site: Site, party: str, fingerprint: str) -> Study:

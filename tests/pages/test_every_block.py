@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import pages as book
+from tests.support import pages
 from tests.support.pages import NOT_RUN, ROOT, RUNNABLE, Block, read_blocks, runnable_blocks
 
 RUNNERS = sorted(path.stem for path in Path(__file__).parent.glob("test_*_run.py"))
@@ -38,7 +38,7 @@ def claimed() -> set[str]:
     """The places that the runners take, known without running them."""
     for name in RUNNERS:
         importlib.import_module(f"tests.pages.{name}")
-    return set(book.claimed)
+    return set(pages.claimed)
 
 
 def exempt() -> set[str]:
@@ -76,7 +76,7 @@ def test_no_block_hides_from_the_search() -> None:
     """Every fence of a language that can be run is found, however it is indented."""
     fences = Counter(
         page.relative_to(ROOT).as_posix()
-        for page in book.PAGES
+        for page in pages.PAGES
         for line in page.read_text(encoding="utf-8").splitlines()
         if line.strip().startswith(tuple(f"```{language}" for language in RUNNABLE))
     )

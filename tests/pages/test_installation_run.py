@@ -23,9 +23,10 @@ import yaml
 from synod.common.protocol.manifest import verify_release
 from synod.common.runtime.settings import PartySettings, load_settings
 from synod.party.approval import initialize
-from tests.support.daemons import make_rows, make_study, until, write_table
+from tests.support.daemons import until
 from tests.support.pages import Blocks, runs
 from tests.support.shell import BIN, run, run_until
+from tests.support.surveys import draft_survey, make_rows, write_table
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(1200), pytest.mark.usefixtures("image")]
 
@@ -214,7 +215,7 @@ def fingerprint_in(told: str) -> str:
 def publish(curator: Machine, north: Machine, keys: dict[str, str]) -> None:
     """From a written study to its release."""
     roster = [{"name": name, "key": keys[name], "rows": rows} for name, rows in ROWS.items()]
-    study = make_study("care-survey", key_bits=3072, roster=roster).resolve()
+    study = draft_survey("care-survey", key_bits=3072, roster=roster).resolve()
     for machine in (curator, north):
         (machine.folder / "study.yaml").write_text(yaml.safe_dump(study.to_json(), sort_keys=False))
     assert study.digest().hex() in curator.follow("4. A study (1)")
@@ -238,7 +239,7 @@ def restore_party(party: Machine) -> None:
 
     party.lose_the_volume()
     assert "FAIL" not in party.follow("Back up and restore (2)")
-    assert "spent 0.8, held 0" in party.run("docker-compose run --rm party party ledger")
+    assert "spent epsilon 0.8, held epsilon 0," in party.run("docker-compose run --rm party party ledger")
 
 
 def restore_curator(curator: Machine) -> None:

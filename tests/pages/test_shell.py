@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.shell import run, run_until
+from tests.support.shell import run, run_until, started
 
 
 @pytest.fixture
@@ -49,6 +49,16 @@ def test_what_runs_in_the_background_is_ended_with_it(
 def test_what_goes_on_for_ever_is_interrupted_once_it_has_said_enough(here: Path, nap: str) -> None:
     assert run_until(f"echo begun\n{nap}", here, lambda told: "begun" in told) == "begun\n"
     assert napping(nap) == []
+
+
+def test_it_hears_ctrl_c_where_whoever_runs_the_tests_does_not(here: Path, nap: str) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with started(f"exec {nap}", here) as bash:
+            pass
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert bash.process.wait(10) == -signal.SIGINT
 
 
 @pytest.mark.parametrize(("script", "why"), [("echo no", "ended by itself"), ("NAP", "waited in vain")])

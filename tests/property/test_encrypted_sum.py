@@ -12,42 +12,33 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from synod.common.methods.base import HpdpDp
 from synod.common.privacy.coins import Coins
 from synod.common.privacy.noise import sample_shares
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.encoding import codings_of
 from synod.common.study.study import Study
-from tests.support.rosters import (
-    Member,
-    answer_all,
-    ask,
-    fill_table,
-    layout_of,
-    make_key,
-    make_members,
-    make_study,
-    make_transcript,
-    open_sum,
-)
+from tests.support.encrypted_sums import answer_all, ask, layout_of, make_sum_study, open_sum
+from tests.support.keys import paillier_key
+from tests.support.parties import PartyInMemory, make_transcript, parties_in_memory
+from tests.support.studies import categorical, fill_table, integer, real
 
 SPARE_BITS = 64
 
 ATTRIBUTES: list[dict[str, Any]] = [
-    {"name": "sex", "type": "categorical", "categories": ["F", "M"]},
-    {"name": "ward", "type": "categorical", "categories": ["acute", "day", "long"]},
-    {"name": "smoker", "type": "categorical", "categories": ["never", "once", "daily"], "nullable": True},
-    {"name": "age", "type": "integer", "min": 17, "max": 90},
-    {"name": "weight", "type": "real", "min": "2.5", "max": 200, "nullable": True},
-    {"name": "country", "type": "categorical", "categories": ["here"]},
-    {"name": "insured", "type": "categorical", "categories": ["yes"], "nullable": True},
+    categorical("sex", ("F", "M")),
+    categorical("ward", ("acute", "day", "long")),
+    categorical("smoker", ("never", "once", "daily"), nullable=True),
+    integer("age", 17, 90),
+    real("weight", "2.5", "200", nullable=True),
+    categorical("country", ("here",)),
+    categorical("insured", ("yes",), nullable=True),
 ]
 
 
 @dataclass(frozen=True)
 class Case:
     study: Study
-    members: Sequence[Member]
+    members: Sequence[PartyInMemory]
 
 
 @st.composite
@@ -55,7 +46,7 @@ def cases(draw: st.DrawFn, least_parties: int = 1) -> Case:
     parties = draw(st.integers(least_parties, 6))
     schema = draw(st.lists(st.sampled_from(ATTRIBUTES), min_size=1, max_size=4, unique_by=lambda a: str(a["name"])))
     assume(any(a["name"] != "country" for a in schema))
-    study = make_study(
+    study = make_sum_study(
         [2**k for k in range(parties)],
         schema,
         collusion=draw(st.integers(0, parties - 1)),
@@ -64,15 +55,15 @@ def cases(draw: st.DrawFn, least_parties: int = 1) -> Case:
     )
     codes = st.lists(st.integers(0, 2000), min_size=len(schema), max_size=len(schema))
     tables = [fill_table(study, draw(codes), 2**k) for k in range(parties)]
-    return Case(study, make_members(study, tables))
+    return Case(study, parties_in_memory(study, tables))
 
 
 def levels_of(study: Study) -> int:
-    assert isinstance(study.method, HpdpDp)
-    return study.method.levels
+    assert study.method.number_levels is not None
+    return study.method.number_levels
 
 
-def plain_vector(study: Study, member: Member, row: int) -> list[tuple[str, int]]:
+def plain_vector(study: Study, member: PartyInMemory, row: int) -> list[tuple[str, int]]:
     """One row's vector as moments.py describes it: (what the entry belongs to, the entry)."""
     codings = codings_of(study)
     sizes = [coding.size for coding in codings]
@@ -94,7 +85,7 @@ def plain_vector(study: Study, member: Member, row: int) -> list[tuple[str, int]
     return signed + blocks
 
 
-def plain_moments(study: Study, member: Member) -> list[int]:
+def plain_moments(study: Study, member: PartyInMemory) -> list[int]:
     """The moments of a table by two loops: each product of two entries that says something."""
     totals: dict[tuple[int, int], int] = {}
     for row in range(len(member.table[0])):
@@ -121,7 +112,7 @@ def plain_sensitivity(study: Study) -> int:
     return 2 * unit**2 * half_units + unit**2 * numbers
 
 
-def plain_noise(study: Study, member: Member, query: bytes, length: int) -> list[int]:
+def plain_noise(study: Study, member: PartyInMemory, query: bytes, length: int) -> list[int]:
     coins = Coins(member.secrets.derive("noise", "moments", query.hex()))
     shape = Fraction(1, len(study.roster) - study.collusion)
     scale = plain_sensitivity(study) / Fraction(study.epsilon)
@@ -137,7 +128,7 @@ def plain_sum(case: Case, query: bytes) -> list[int]:
 @settings(max_examples=30, deadline=None)
 @given(cases())
 def test_encrypted_sum_is_the_plain_sum_plus_noise(case: Case) -> None:
-    key = make_key()
+    key = paillier_key()
     transcript = make_transcript(case.study, case.members, key)
     answers = answer_all(case.study, case.members, transcript)
     query = ask(case.study, transcript, 0).query_hash
@@ -148,8 +139,8 @@ def test_encrypted_sum_is_the_plain_sum_plus_noise(case: Case) -> None:
 @given(cases(least_parties=2), st.lists(st.integers(0, 2), min_size=6, max_size=6))
 @example(
     Case(
-        study := make_study([1, 2], ATTRIBUTES[:1]),
-        make_members(study, [fill_table(study, [1], 1), fill_table(study, [1], 2)]),
+        study := make_sum_study([1, 2], ATTRIBUTES[:1]),
+        parties_in_memory(study, [fill_table(study, [1], 1), fill_table(study, [1], 2)]),
     ),
     [1, 0, 1, 1, 1, 1],
 )
@@ -158,7 +149,7 @@ def test_anything_but_each_party_once_is_garbage(case: Case, times: list[int]) -
     assume(any(times) and len(set(times)) > 1)
     layout = layout_of(case.study)
     assume(layout.width * layout.last_slots < case.study.key_bits - SPARE_BITS)
-    key = make_key()
+    key = paillier_key()
     answers = answer_all(case.study, case.members, make_transcript(case.study, case.members, key))
     chosen = [vector for vector, count in zip(answers, times, strict=True) for _ in range(count)]
     with pytest.raises(SynodError, match="masks did not cancel") as caught:
@@ -169,7 +160,7 @@ def test_anything_but_each_party_once_is_garbage(case: Case, times: list[int]) -
 @settings(max_examples=10, deadline=None)
 @given(cases(least_parties=2), st.randoms(use_true_random=False))
 def test_order_of_arrival_does_not_matter(case: Case, random: Any) -> None:
-    key = make_key()
+    key = paillier_key()
     answers = answer_all(case.study, case.members, make_transcript(case.study, case.members, key))
     expected = open_sum(case.study, key, answers).tolist()
     random.shuffle(answers)
@@ -178,8 +169,8 @@ def test_order_of_arrival_does_not_matter(case: Case, random: Any) -> None:
 
 @pytest.mark.parametrize("parties", [1, 2, 6])
 def test_without_noise_to_speak_of_the_sum_is_readable_by_eye(parties: int) -> None:
-    study = make_study([2**k for k in range(parties)], ATTRIBUTES[:1], epsilon=1000, collusion=0)
-    members = make_members(study, [fill_table(study, [1], 2**k) for k in range(parties)])
-    key = make_key()
+    study = make_sum_study([2**k for k in range(parties)], ATTRIBUTES[:1], epsilon=1000, collusion=0)
+    members = parties_in_memory(study, [fill_table(study, [1], 2**k) for k in range(parties)])
+    key = paillier_key()
     answers = answer_all(study, members, make_transcript(study, members, key))
     assert open_sum(study, key, answers).tolist() == [2**parties - 1]

@@ -9,9 +9,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from synod.common.protocol.manifest import verify_release
-from synod.common.protocol.plan import plan_study
 from synod.curator.store import State
-from tests.support.simulation import FAULTS, KILLS, LEGAL_MOVES, NAMES, Site, World, run_world
+from tests.support.simulated_lines import FAULTS
+from tests.support.simulated_processes import KILLS
+from tests.support.simulation import SimulatedSite, World, assert_sound, run_world
+from tests.support.studies import NAMES
 
 CALLS = 6
 YEAR = 366 * 24 * 3600
@@ -115,24 +117,7 @@ operations = st.one_of(
 EVERYBODY = [Talk(party) for party in range(len(NAMES))]
 
 
-def assert_sound(world: World, undisturbed: dict[str, bytes]) -> None:
-    assert world.release() == undisturbed
-    assert world.declined == []
-    assert world.moves() <= LEGAL_MOVES
-    plan = plan_study(world.site.study)
-    for index, name in enumerate(NAMES):
-        assert all(len(world.left[name, step.label]) == 1 for step in plan.steps)
-        with world.ledger(index) as ledger:
-            facts = [(entry["kind"], entry.get("label", entry.get("outcome", ""))) for entry in ledger.entries()]
-            assert facts == [
-                ("opened", ""), ("approved", ""), ("charged", "moments"), ("charged", "rows"), ("closed", "published"),
-            ]  # fmt: skip
-            account = ledger.account()
-            assert account.spent("ward") == plan.cost_of(name)
-            assert str(account.held("ward")) == "0"
-
-
-def run(site: Site, undisturbed: dict[str, bytes], happenings: list[Operation]) -> None:
+def run(site: SimulatedSite, undisturbed: dict[str, bytes], happenings: list[Operation]) -> None:
     with run_world(site) as world:
         for operation in happenings:
             operation.happen(world)
@@ -143,7 +128,7 @@ def run(site: Site, undisturbed: dict[str, bytes], happenings: list[Operation]) 
         assert_sound(world, undisturbed)
 
 
-def test_an_undisturbed_run_is_published_and_verified(site: Site) -> None:
+def test_an_undisturbed_run_is_published_and_verified(site: SimulatedSite) -> None:
     with run_world(site) as world:
         world.finish()
         assert_sound(world, world.release())
@@ -164,7 +149,7 @@ def test_an_undisturbed_run_is_published_and_verified(site: Site) -> None:
 @example(happenings=[*EVERYBODY, Talk(1, "delay", 4), Talk(1), DeliverLate(0), RestartCurator(), DeliverLate(0)])
 @example(happenings=[KillParty(0, "after"), KillParty(1, "before"), *EVERYBODY, KillParty(0, "after")])
 def test_any_trouble_ends_in_the_same_release(
-    happenings: list[Operation], site: Site, undisturbed: dict[str, bytes]
+    happenings: list[Operation], site: SimulatedSite, undisturbed: dict[str, bytes]
 ) -> None:
     run(site, undisturbed, happenings)
 
@@ -174,13 +159,15 @@ def test_any_trouble_ends_in_the_same_release(
 @settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
 @given(happenings=st.lists(operations, min_size=5, max_size=60))
 def test_much_trouble_ends_in_the_same_release(
-    happenings: list[Operation], site: Site, undisturbed: dict[str, bytes]
+    happenings: list[Operation], site: SimulatedSite, undisturbed: dict[str, bytes]
 ) -> None:
     run(site, undisturbed, happenings)
 
 
 @pytest.mark.parametrize("when", KILLS)
-def test_the_curator_dies_at_every_commit_in_turn(when: str, site: Site, undisturbed: dict[str, bytes]) -> None:
+def test_the_curator_dies_at_every_commit_in_turn(
+    when: str, site: SimulatedSite, undisturbed: dict[str, bytes]
+) -> None:
     """One life for each commit: it gets one further each time, or not at all."""
     with run_world(site) as world:
         for lives in range(60):
@@ -195,6 +182,6 @@ def test_the_curator_dies_at_every_commit_in_turn(when: str, site: Site, undistu
 @pytest.mark.parametrize("call", range(CALLS))
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_same_call_fails_for_everybody_again_and_again(
-    fault: str, call: int, site: Site, undisturbed: dict[str, bytes]
+    fault: str, call: int, site: SimulatedSite, undisturbed: dict[str, bytes]
 ) -> None:
     run(site, undisturbed, [Talk(party, fault, call) for _ in range(4) for party in range(len(NAMES))])

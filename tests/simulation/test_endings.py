@@ -1,17 +1,19 @@
 """How studies end badly: by a failed check, by the operators of either side. What was not spent is free again."""
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from synod.common.crypto.canonical import canonical_bytes
-from synod.common.privacy.cost import FREE
-from synod.curator.party_handler import PartyHandler
+from synod.common.privacy.cost import FREE, Cost
+from synod.curator.party_handler import DocumentKind, PartyHandler
 from synod.curator.store import State
 from synod.curator.study_handler import StudyHandler
 from synod.party.approval import revoke, snapshot_folder
-from tests.support.simulation import LEGAL_MOVES, NAMES, Site, World, run_world
+from tests.support.simulation import LEGAL_MOVES, SimulatedSite, World, run_world
+from tests.support.studies import NAMES
 
 SUBMIT_CALL = 4
 
@@ -25,7 +27,7 @@ def assert_all_closed(world: World, spent: dict[str, str]) -> None:
         with world.ledger(index) as ledger:
             account = ledger.account()
         assert account.held("ward") == FREE
-        assert str(account.spent("ward")) == spent[name]
+        assert account.spent("ward") == Cost.pure(Decimal(spent[name]))
         assert not snapshot_folder(world.settings(index), world.site.study.digest()).exists()
 
 
@@ -33,18 +35,20 @@ def alter_transcript(handler: PartyHandler, monkeypatch: pytest.MonkeyPatch, vic
     """The curator shows one party another transcript."""
     honest = PartyHandler.document
 
-    def document(self: PartyHandler, party: str, study_hash: bytes, kind: str, label: str) -> bytes:
-        content = honest(self, party, study_hash, kind, label)
-        if party != victim or kind != "transcript":
+    def document(self: PartyHandler, party: str, study_hash: bytes, kind: DocumentKind) -> bytes:
+        content = honest(self, party, study_hash, kind)
+        if party != victim or kind is not DocumentKind.TRANSCRIPT:
             return content
         envelope: dict[str, Any] = json.loads(content)
-        envelope["transcript"]["generator"] = "1"
+        envelope["key"]["h_s"] = "1"
         return canonical_bytes(envelope)
 
     monkeypatch.setattr(PartyHandler, "document", document)
 
 
-def test_a_failed_check_ends_the_study_and_frees_what_it_held(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_check_ends_the_study_and_frees_what_it_held(
+    site: SimulatedSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with run_world(site) as world:
         alter_transcript(world.curator.handler, monkeypatch, NAMES[1])
         world.finish()
@@ -52,7 +56,7 @@ def test_a_failed_check_ends_the_study_and_frees_what_it_held(site: Site, monkey
         assert_all_closed(world, dict(zip(NAMES, "100", strict=True)))
 
 
-def test_an_aborted_study_frees_what_it_held(site: Site) -> None:
+def test_an_aborted_study_frees_what_it_held(site: SimulatedSite) -> None:
     with run_world(site) as world:
         for index in (0, 1, 2, 0):
             world.converse(index)
@@ -62,7 +66,7 @@ def test_an_aborted_study_frees_what_it_held(site: Site) -> None:
         assert_all_closed(world, dict(zip(NAMES, "100", strict=True)))
 
 
-def test_a_study_aborted_while_an_answer_is_on_its_way_frees_what_it_held(site: Site) -> None:
+def test_a_study_aborted_while_an_answer_is_on_its_way_frees_what_it_held(site: SimulatedSite) -> None:
     with run_world(site) as world:
         for index in range(3):
             world.converse(index)
@@ -73,7 +77,7 @@ def test_a_study_aborted_while_an_answer_is_on_its_way_frees_what_it_held(site: 
         assert_all_closed(world, dict(zip(NAMES, "100", strict=True)))
 
 
-def test_nothing_leaves_after_a_revocation(site: Site) -> None:
+def test_nothing_leaves_after_a_revocation(site: SimulatedSite) -> None:
     with run_world(site) as world:
         for index in range(3):
             world.converse(index)
@@ -88,7 +92,7 @@ def test_nothing_leaves_after_a_revocation(site: Site) -> None:
         assert_all_closed(world, dict(zip(NAMES, "111", strict=True)))
 
 
-def test_a_study_that_is_not_approved_waits(site: Site) -> None:
+def test_a_study_that_is_not_approved_waits(site: SimulatedSite) -> None:
     with run_world(site, approvals="ask") as world:
         for index in (0, 1, 2, 0, 1, 2):
             world.converse(index)

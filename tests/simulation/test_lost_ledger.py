@@ -13,8 +13,8 @@ from synod.common.study.study import Study, parse_study
 from synod.curator.store import State
 from synod.party.approval import check_study, initialize, reserve
 from synod.party.ledger import LEDGER_FILE, Ledger
-from tests.simulation.test_disturbed_runs import assert_sound
-from tests.support.simulation import NAMES, START, Site, World, make_site, run_world
+from tests.support.simulation import START, SimulatedSite, World, assert_sound, make_site, run_world
+from tests.support.studies import NAMES
 
 PARTY = 1
 
@@ -58,7 +58,7 @@ def assert_refuses(world: World, sentence: str) -> None:
 
 @pytest.mark.parametrize("rounds", [0, 1, 2])
 def test_a_ledger_rolled_back_is_refused_and_the_newest_one_goes_on(
-    rounds: int, site: Site, undisturbed: dict[str, bytes]
+    rounds: int, site: SimulatedSite, undisturbed: dict[str, bytes]
 ) -> None:
     """From before the approval, from before the first answer, and from before the second."""
     with run_world(site) as world:
@@ -74,7 +74,7 @@ def test_a_ledger_rolled_back_is_refused_and_the_newest_one_goes_on(
         assert_sound(world, undisturbed)
 
 
-def test_a_clone_that_comes_second_is_refused(site: Site, undisturbed: dict[str, bytes]) -> None:
+def test_a_clone_that_comes_second_is_refused(site: SimulatedSite, undisturbed: dict[str, bytes]) -> None:
     with run_world(site) as world:
         talk(world)
         clone = back_up(world, "clone")
@@ -91,7 +91,7 @@ def test_a_clone_that_comes_second_is_refused(site: Site, undisturbed: dict[str,
 
 @pytest.mark.parametrize("rounds", [0, 1, 2])
 def test_a_curator_that_hides_what_it_saw_gets_the_same_bytes(
-    rounds: int, site: Site, undisturbed: dict[str, bytes]
+    rounds: int, site: SimulatedSite, undisturbed: dict[str, bytes]
 ) -> None:
     with run_world(site, hides_heads=True) as world:
         talk(world, rounds)
@@ -109,7 +109,7 @@ def test_a_curator_that_hides_what_it_saw_gets_the_same_bytes(
         assert world.release() == undisturbed
 
 
-def test_another_table_under_a_ledger_rolled_back_answers_nothing(site: Site) -> None:
+def test_another_table_under_a_ledger_rolled_back_answers_nothing(site: SimulatedSite) -> None:
     """Neither heads nor the curator's honesty are needed: the party's own enrolment tells its tables apart."""
     with run_world(site, hides_heads=True) as world:
         old = back_up(world, "old")
@@ -137,7 +137,7 @@ def lose_ledger(world: World) -> None:
         path.unlink()
 
 
-def test_a_daemon_makes_no_ledger(site: Site) -> None:
+def test_a_daemon_makes_no_ledger(site: SimulatedSite) -> None:
     with run_world(site) as world:
         talk(world)
         lose_ledger(world)
@@ -147,11 +147,11 @@ def test_a_daemon_makes_no_ledger(site: Site) -> None:
         assert not (state_folder(world) / LEDGER_FILE).exists()
 
 
-def another_study(site: Site) -> Study:
+def another_study(site: SimulatedSite) -> Study:
     return parse_study({**site.study.to_json(), "name": "survey-2", "epsilon": "0.25"}, "the test").resolve()
 
 
-def test_after_a_loss_everything_counts_as_spent_until_the_operator_says_what_was(site: Site) -> None:
+def test_after_a_loss_everything_counts_as_spent_until_the_operator_says_what_was(site: SimulatedSite) -> None:
     with run_world(site) as world:
         talk(world, 2)
         lose_ledger(world)
@@ -160,16 +160,16 @@ def test_after_a_loss_everything_counts_as_spent_until_the_operator_says_what_wa
         with pytest.raises(SynodError, match="counts as fully spent") as caught:
             check_study(settings, study)
         assert caught.value.code is Code.REFUSED
-        initialize(settings, spent=Cost.parse("3/4"), now=START)
-        assert str(check_study(settings, study).cost) == "1/4"
-        initialize(settings, spent=Cost.parse("0.76"), now=START)
-        with pytest.raises(SynodError, match=r"has spent 0\.76 and holds 0"):
+        initialize(settings, spent=Cost.parse("epsilon:3/4"), now=START)
+        assert str(check_study(settings, study).cost) == "epsilon:1/4"
+        initialize(settings, spent=Cost.parse("epsilon:19/25"), now=START)
+        with pytest.raises(SynodError, match=r"has spent epsilon 0\.76 and holds epsilon 0 "):
             check_study(settings, study)
         with pytest.raises(SynodError, match="never comes back"):
             initialize(settings, spent=FREE, now=START)
 
 
-def test_a_new_ledger_does_not_go_on_with_the_old_study(site: Site) -> None:
+def test_a_new_ledger_does_not_go_on_with_the_old_study(site: SimulatedSite) -> None:
     """It is another ledger than the one that approved the study, whatever the curator says of heads."""
     with run_world(site) as world:
         talk(world, 2)
@@ -182,11 +182,11 @@ def test_a_new_ledger_does_not_go_on_with_the_old_study(site: Site) -> None:
         assert (NAMES[PARTY], "rows") not in world.left
 
 
-def test_after_a_loss_and_its_declaration_the_party_takes_part_in_new_studies(site: Site) -> None:
+def test_after_a_loss_and_its_declaration_the_party_takes_part_in_new_studies(site: SimulatedSite) -> None:
     with run_world(site) as world:
         world.finish()
         lose_ledger(world)
-        initialize(world.settings(PARTY), spent=Cost.parse("1/2"), now=START)
+        initialize(world.settings(PARTY), spent=Cost.parse("epsilon:1/2"), now=START)
         world.converse(PARTY)
 
 
@@ -195,7 +195,9 @@ def drop_an_entry(connection: sqlite3.Connection) -> None:
 
 
 def lower_a_charge(connection: sqlite3.Connection) -> None:
-    connection.execute("""UPDATE entries SET body = replace(body, '"cost":"1"', '"cost":"0"') WHERE sequence = 3""")
+    connection.execute(
+        """UPDATE entries SET body = replace(body, '"cost":"epsilon:1"', '"cost":"epsilon:0"') WHERE sequence = 3"""
+    )
 
 
 def swap_two_entries(connection: sqlite3.Connection) -> None:
@@ -205,7 +207,7 @@ def swap_two_entries(connection: sqlite3.Connection) -> None:
 
 
 @pytest.mark.parametrize("damage", [drop_an_entry, lower_a_charge, swap_two_entries])
-def test_a_broken_chain_is_not_opened(damage: Callable[[sqlite3.Connection], None], site: Site) -> None:
+def test_a_broken_chain_is_not_opened(damage: Callable[[sqlite3.Connection], None], site: SimulatedSite) -> None:
     with run_world(site) as world:
         world.finish()
         world.stop_party(PARTY)
@@ -217,7 +219,7 @@ def test_a_broken_chain_is_not_opened(damage: Callable[[sqlite3.Connection], Non
         assert caught.value.code is Code.CHECK_FAILED
 
 
-def test_entries_cut_off_the_end_are_found_by_the_greeting(site: Site) -> None:
+def test_entries_cut_off_the_end_are_found_by_the_greeting(site: SimulatedSite) -> None:
     with run_world(site) as world:
         talk(world, 2)
         world.stop_party(PARTY)

@@ -6,10 +6,12 @@ from collections.abc import Callable
 import pytest
 
 from synod.common.runtime.errors import SynodError
-from synod.curator.party_handler import NOT_APPROVED
+from synod.curator.party_handler import DeclineReason
 from synod.curator.store import State
 from synod.curator.study_handler import StudyHandler
-from tests.support.simulation import LEGAL_MOVES, NAMES, Killed, Site, World, run_world
+from tests.support.simulated_processes import Killed
+from tests.support.simulation import LEGAL_MOVES, SimulatedSite, World, run_world
+from tests.support.studies import NAMES
 
 ENDED = (State.PUBLISHED, State.ABORTED)
 
@@ -31,7 +33,7 @@ def reach(world: World, state: State) -> None:
         world.holds_session = False
         world.finish()
     elif state is State.ABORTED:
-        world.curator.handler.decline(NAMES[0], key_of(world, 0), world.site.study.digest(), "a check failed")
+        world.curator.handler.decline(NAMES[0], key_of(world, 0), world.site.study.digest(), DeclineReason.CHECK_FAILED)
     assert world.curator.state() is state
 
 
@@ -50,7 +52,7 @@ def abort(world: World) -> None:
     StudyHandler(world.curator.context).abort(world.site.study.name, by="the operator")
 
 
-def decline(reason: str) -> Callable[[World], object]:
+def decline(reason: DeclineReason) -> Callable[[World], object]:
     return lambda world: world.curator.handler.decline(NAMES[1], key_of(world, 1), world.site.study.digest(), reason)
 
 
@@ -67,18 +69,18 @@ def go_on(world: World) -> None:
 
 HARMLESS: dict[str, Callable[[World], object]] = {
     "messages come again": replay_everything,
-    "not approved": decline(NOT_APPROVED),
+    "not approved": decline(DeclineReason.NOT_APPROVED),
     "acknowledged": lambda world: world.curator.handler.acknowledge(NAMES[0], world.site.study.digest()),
     "restart": lambda world: world.restart_curator(),
 }
 ENDING: dict[str, Callable[[World], object]] = {
     "aborted by the operator": abort,
-    "declined": decline("a check on its side failed"),
+    "declined": decline(DeclineReason.CHECK_FAILED),
 }
 
 
 @pytest.mark.parametrize("state", State)
-def test_what_must_not_move_a_study_does_not(state: State, site: Site) -> None:
+def test_what_must_not_move_a_study_does_not(state: State, site: SimulatedSite) -> None:
     with run_world(site) as world:
         reach(world, state)
         events = {**HARMLESS, **(ENDING if state in ENDED else {})}
@@ -93,7 +95,7 @@ def test_what_must_not_move_a_study_does_not(state: State, site: Site) -> None:
         assert world.moves() <= LEGAL_MOVES
 
 
-def test_of_all_pairs_exactly_the_legal_moves_happen(site: Site) -> None:
+def test_of_all_pairs_exactly_the_legal_moves_happen(site: SimulatedSite) -> None:
     happened: set[tuple[State, State]] = set()
     for state, ending in itertools.product([s for s in State if s not in ENDED], ENDING.values()):
         with run_world(site) as world:

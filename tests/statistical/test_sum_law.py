@@ -13,25 +13,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from synod.common.models.moments import sum_moments
 from synod.common.privacy.coins import Coins
-from synod.common.protocol.queries import SumMoments, moment_design, sum_terms
+from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.study.study import Study
 from synod.party.answer import noisy_values
+from synod.party.count.moments import sum_moments
+from tests.support.encrypted_sums import answer_all, ask, make_sum_study, open_sum, sum_step
+from tests.support.keys import paillier_key
 from tests.support.laws import OFF_BY, accepts
-from tests.support.rosters import (
-    Member,
-    answer_all,
-    ask,
-    binary,
-    fill_table,
-    make_key,
-    make_members,
-    make_study,
-    make_transcript,
-    open_sum,
-    sum_step,
-)
+from tests.support.parties import PartyInMemory, make_transcript, parties_in_memory
+from tests.support.studies import binary, fill_table
 
 pytestmark = pytest.mark.slow
 
@@ -42,27 +33,27 @@ ROSTERS = [(3, 1), (5, 2), (2, 0)]
 EPSILON = Fraction(4, 5)
 SCALE = 2 * (-(-(ATTRIBUTES + 1) // 2)) * ((ATTRIBUTES + 1) // 2) / EPSILON
 
-Release = Callable[[Study, list[Member]], NDArray[np.int64]]
+Release = Callable[[Study, list[PartyInMemory]], NDArray[np.int64]]
 
 
-def make_case(number: int, parties: int, collusion: int) -> tuple[Study, list[Member]]:
+def make_case(number: int, parties: int, collusion: int) -> tuple[Study, list[PartyInMemory]]:
     """A study by its number, where party k has 2^k rows."""
     schema = [binary(f"a{place}") for place in range(ATTRIBUTES)]
     rows = [2**k for k in range(parties)]
-    study = make_study(rows, schema, name=f"survey-{number}", epsilon="0.8", collusion=collusion)
+    study = make_sum_study(rows, schema, name=f"survey-{number}", epsilon="0.8", collusion=collusion)
     tables = [fill_table(study, [(k + place) % 2 for place in range(ATTRIBUTES)], 2**k) for k in range(parties)]
-    return study, make_members(study, tables)
+    return study, parties_in_memory(study, tables)
 
 
-def exact_sum(study: Study, members: list[Member]) -> NDArray[np.int64]:
+def exact_sum(study: Study, members: list[PartyInMemory]) -> NDArray[np.int64]:
     total: NDArray[np.int64] = np.sum([sum_moments(moment_design(study), member.table) for member in members], axis=0)
     return total
 
 
-def release_values(study: Study, members: list[Member]) -> NDArray[np.int64]:
+def release_values(study: Study, members: list[PartyInMemory]) -> NDArray[np.int64]:
     """Everybody's noisy values, one row each, from the coins that an answer would use."""
-    terms = sum_terms(SumMoments(), sum_step(study), study)
-    query = ask(study, make_transcript(study, members, make_key()), 0).query_hash
+    terms = SumMoments().terms(sum_step(study), study)
+    query = ask(study, make_transcript(study, members), 0).query_hash
     keys = [member.secrets.derive("noise", "moments", query.hex()) for member in members]
     return np.stack(
         [
@@ -72,17 +63,17 @@ def release_values(study: Study, members: list[Member]) -> NDArray[np.int64]:
     )
 
 
-def release_plain(study: Study, members: list[Member]) -> NDArray[np.int64]:
+def release_plain(study: Study, members: list[PartyInMemory]) -> NDArray[np.int64]:
     total: NDArray[np.int64] = release_values(study, members).sum(axis=0)
     return total
 
 
-def release_encrypted(study: Study, members: list[Member]) -> NDArray[np.int64]:
-    key = make_key()
+def release_encrypted(study: Study, members: list[PartyInMemory]) -> NDArray[np.int64]:
+    key = paillier_key()
     return open_sum(study, key, answer_all(study, members, make_transcript(study, members, key)))
 
 
-def run_studies(count: int, parties: int, collusion: int) -> Iterator[tuple[Study, list[Member]]]:
+def run_studies(count: int, parties: int, collusion: int) -> Iterator[tuple[Study, list[PartyInMemory]]]:
     return (make_case(number, parties, collusion) for number in range(count))
 
 

@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 from synod.common.crypto.canonical import Json
 from synod.common.crypto.packing import SlotLayout, unpack
 from synod.common.crypto.paillier import SecretKey, decrypt_all
-from synod.common.models.moments import sum_moments
-from synod.common.protocol.queries import SumMoments, moment_design, sum_terms
+from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.runtime.errors import SynodError
 from synod.common.study.study import Study
 from synod.party import masks
 from synod.party.answer import Secrets
-from tests.support.rosters import Member, Table, binary, layout_of, make_members, make_study, sum_step
+from synod.party.count.moments import sum_moments
+from tests.support.encrypted_sums import layout_of, make_sum_study, sum_step
+from tests.support.parties import PartyInMemory, parties_in_memory
+from tests.support.studies import Table, binary
 
 ROWS = (1000, 2000, 4000)
 WIDE = 60
@@ -36,33 +38,33 @@ def pattern_table(study: Study, index: int) -> list[NDArray[np.uint8]]:
 
 def small_study(name: str = "survey", rows: Sequence[int] = ROWS) -> Study:
     """Ten moments, noise much smaller than the moments, one ciphertext with room to spare."""
-    return make_study(rows, [binary(f"a{place}") for place in range(4)], name=name)
+    return make_sum_study(rows, [binary(f"a{place}") for place in range(4)], name=name)
 
 
-def small_case(study: Study | None = None) -> tuple[Study, list[Member]]:
+def small_case(study: Study | None = None) -> tuple[Study, list[PartyInMemory]]:
     """Three parties under the small study, or under another that they are told."""
     true = small_study()
-    return study or true, make_members(study or true, [pattern_table(true, index) for index in range(len(ROWS))])
+    return study or true, parties_in_memory(study or true, [pattern_table(true, index) for index in range(len(ROWS))])
 
 
-def wide_case(number: int = 0) -> tuple[Study, list[Member]]:
+def wide_case(number: int = 0) -> tuple[Study, list[PartyInMemory]]:
     """Three parties, 1,830 moments, many ciphertexts."""
-    study = make_study(ROWS, [binary(f"a{place}") for place in range(WIDE)], name=f"wide-{number}")
-    return study, make_members(study, [pattern_table(study, index) for index in range(len(ROWS))])
+    study = make_sum_study(ROWS, [binary(f"a{place}") for place in range(WIDE)], name=f"wide-{number}")
+    return study, parties_in_memory(study, [pattern_table(study, index) for index in range(len(ROWS))])
 
 
 def exact_moments(study: Study, table: Table) -> Numbers:
     return sum_moments(moment_design(study), table)
 
 
-def exact_sum(study: Study, members: Sequence[Member]) -> Numbers:
+def exact_sum(study: Study, members: Sequence[PartyInMemory]) -> Numbers:
     total: Numbers = np.sum([exact_moments(study, member.table) for member in members], axis=0)
     return total
 
 
 def is_near(study: Study, guess: Numbers | None, truth: Numbers, factor: int = 1) -> bool:
     """Whether a guess is the truth but for noise: the attack has succeeded."""
-    bound = factor * sum_terms(SumMoments(), sum_step(study), study).noise_bound
+    bound = factor * SumMoments().terms(sum_step(study), study).noise_bound
     return guess is not None and bool((abs(guess - truth) <= bound).all())
 
 

@@ -8,6 +8,8 @@ import yaml
 from click.testing import CliRunner
 
 from synod.deploy.cli.main import main
+from tests.support.keys import pinned
+from tests.support.studies import study_document
 
 ROW = "F,30,500,a"
 HEADER = "sex,age,income,ward"
@@ -23,6 +25,7 @@ class Ending:
 
 
 def synod(*arguments: object, stdin: str = "") -> Ending:
+    """Runs a command to its end."""
     result = CliRunner().invoke(main, [str(argument) for argument in arguments], input=stdin)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
     return Ending(result.exit_code, result.stdout, result.stderr)
@@ -47,7 +50,7 @@ def write_party(folder: Path, name: str = "north", **changes: Any) -> Path:
         "name": name,
         "address": "127.0.0.1:1",
         "state": "state",
-        "curator": "sha256:" + "0" * 64,
+        "curator": pinned(0),
         "dataset": "patients",
         "source": "patients.csv",
         "max_epsilon_total": 2,
@@ -63,20 +66,8 @@ def write_party(folder: Path, name: str = "north", **changes: Any) -> Path:
 
 def write_study(path: Path, **changes: Any) -> Path:
     """A study file; `roster` maps names to keys and rows."""
-    roster = changes.pop("roster", {"north": ("sha256:" + "1" * 64, 3), "valley": ("sha256:" + "2" * 64, 7)})
-    study = {
-        "name": "care-survey",
-        "method": {"name": "hpdp-dp"},
-        "epsilon": 1,
-        "key_bits": 2048,
-        "roster": [{"name": name, "key": key, "rows": rows} for name, (key, rows) in roster.items()],
-        "schema": [
-            {"name": "sex", "type": "categorical", "categories": ["F", "M"]},
-            {"name": "age", "type": "integer", "min": 0, "max": 100},
-            {"name": "income", "type": "real", "min": 0, "max": 1000, "nullable": True},
-            {"name": "ward", "type": "categorical", "categories": ["a", "b", "c"]},
-        ],
-        **changes,
-    }
-    path.write_text(yaml.safe_dump({key: value for key, value in study.items() if value is not None}, sort_keys=False))
+    roster = changes.pop("roster", {"north": (pinned(1), 3), "valley": (pinned(2), 7)})
+    entries = [{"name": name, "key": key, "rows": rows} for name, (key, rows) in roster.items()]
+    document = study_document(**{"epsilon": 1, "seed": None, "roster": entries, **changes})
+    path.write_text(yaml.safe_dump(document, sort_keys=False))
     return path

@@ -1,6 +1,6 @@
 """A fleet: a curator and K parties in containers, any of which can be killed, paused, cut off and started again.
 
-Stands on the launcher's own daemons, so that what is tested is what `synod launch --backend docker` runs. Every wait is
+It uses the launcher's own daemons, so that what is tested is what `synod launch --backend docker` runs. Every wait is
 bounded, and only containers with the fleet's own label are touched.
 """
 
@@ -25,20 +25,18 @@ from synod.deploy.launch.operator import OperatorClient
 from synod.deploy.launch.site import Member, plan_paths, prepare
 from synod.v1 import study_pb2 as pb
 from tests.support.daemons import until
+from tests.support.studies import binary, integer, study_document
 
 QUESTIONS = 20
 RUN_SECONDS = 240.0
-SURVEY: dict[str, Any] = {
-    "name": "survey",
-    "method": {"name": "dp-subn"},
-    "epsilon": "0.8",
-    "key_bits": 2048,
-    "seed": 20_260_101,
-    "schema": [
-        {"name": "age", "type": "integer", "min": 0, "max": 99, "bins": 16},
-        *({"name": f"q{number}", "type": "categorical", "categories": ["no", "yes"]} for number in range(QUESTIONS)),
-    ],
-}
+SURVEY = study_document(
+    name="survey",
+    method={"name": "dp-subn"},
+    epsilon="0.8",
+    seed=20_260_101,
+    roster=None,
+    schema=[integer("age", 0, 99, bins=16), *(binary(f"q{number}") for number in range(QUESTIONS))],
+)
 
 
 def write_tables(folder: Path, parties: int) -> list[Path]:

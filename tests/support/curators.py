@@ -1,21 +1,26 @@
-"""A curator without a network: a real store, a handler, and actors that make the moves that they are given."""
+"""A curator without a network: a real store, handler and session, and parties that make the moves they are given."""
 
 import asyncio
-import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from synod.common.crypto.identity import Identity
-from synod.common.protocol.queries import parse_query
-from synod.common.protocol.submission import Submission
+from synod.common.protocol.submission import Submission, digest_of
 from synod.common.study.study import Study
 from synod.curator.context import Changes, Context
-from synod.curator.party_handler import NextMove, PartyHandler
+from synod.curator.party_handler import DocumentKind, MoveKind, NextMove, PartyHandler
 from synod.curator.session import Session
 from synod.curator.store import Store
-from tests.support.parties import CURATOR, Actor, identity_of, paillier_key
+from synod.party.account import ApprovalState
+from tests.support.keys import CURATOR, identity_of, paillier_key
+from tests.support.parties import PartyUnderTest, open_parties
 
 MOST_STEPS = 2_000
+WAIT_SECONDS = 60
+
+Made = tuple[str, str, str]
+"""A move that was made: who, what, which round."""
 
 
 class Clock:
@@ -25,15 +30,25 @@ class Clock:
         self.now = 1_000.0
 
     def __call__(self) -> float:
+        """The time."""
         return self.now
 
 
 def make_context(folder: Path, clock: Clock | None = None, identity: Identity | None = None) -> Context:
+    """What the curator's handlers and sessions share; needs a running event loop."""
     return Context(Store(folder), identity or identity_of(CURATOR), folder, Changes(), 1, clock or Clock())
 
 
 def make_session(context: Context, study: Study) -> Session:
+    """The session of one study."""
     return Session(context, study, paillier_key())
+
+
+def make_submission(study: Study, payload: bytes = b"answer", label: str = "moments") -> Submission:
+    """A submission as a store keeps it; its signatures are nobody's."""
+    return Submission(
+        study.digest(), b"\4" * 32, label, b"\5" * 32, b"\6" * 32, len(payload), digest_of(payload), b"\7", b"\x08"
+    )
 
 
 def hand_in(handler: PartyHandler, party: str, submission: Submission, payload: bytes) -> None:
@@ -43,49 +58,81 @@ def hand_in(handler: PartyHandler, party: str, submission: Submission, payload: 
     handler.accept(party, submission, payload)
 
 
-def stored_answer(actor: Actor, label: str) -> tuple[Submission, bytes]:
-    stored = actor.ledger.answer(actor.study.digest(), label)
+def stored_answer(party: PartyUnderTest, label: str) -> tuple[Submission, bytes]:
+    """The party's answer as it hands it in."""
+    stored = party.ledger.answer(party.study.digest(), label)
     assert stored is not None
     return Submission.from_json(stored.header), stored.payload
 
 
-def make_move(handler: PartyHandler, actor: Actor, move: NextMove) -> None:
+def make_move(handler: PartyHandler, party: PartyUnderTest, move: NextMove) -> None:
     """What a daemon does with a move."""
-    study_hash = actor.study.digest()
+    study_hash = party.study.digest()
     match move.kind:
-        case "enrol":
-            handler.enrol(study_hash, actor.secrets.enrolment(actor.name, identity_of(actor.name)))
-        case "answer":
-            if actor.ledger.answer(study_hash, move.label) is None:
-                transcript = handler.document(actor.name, study_hash, "transcript", "")
-                document = handler.document(actor.name, study_hash, "query", move.label)
-                query = parse_query(json.loads(document), actor.study)
-                actor.answer(move.label, query, transcript)
-            hand_in(handler, actor.name, *stored_answer(actor, move.label))
+        case MoveKind.ENROL:
+            handler.enrol(study_hash, party.enrolment())
+        case MoveKind.ANSWER:
+            transcript = handler.document(party.name, study_hash, DocumentKind.TRANSCRIPT)
+            query = handler.query(party.name, study_hash, move.label).to_proto()
+            party.answer(transcript, query, move.label)
+            hand_in(handler, party.name, *stored_answer(party, move.label))
         case ended:
-            actor.ledger.end_study(study_hash, ended, now=9)
-            handler.acknowledge(actor.name, study_hash)
+            party.ledger.end_study(study_hash, ApprovalState(ended.value), now=9)
+            handler.acknowledge(party.name, study_hash)
 
 
-async def play(context: Context, actors: Sequence[Actor], *, most_moves: int = 1_000) -> list[tuple[str, str, str]]:
-    """Lets the actors make their moves, one at a time, until `most_moves` are made or all know of the end.
-
-    Returns the moves: who, what, which round.
-    """
+async def make_moves(context: Context, parties: Sequence[PartyUnderTest], *, most_moves: int = 1_000) -> list[Made]:
+    """Lets the parties make their moves, one at a time, until `most_moves` are made or all know of the end."""
     handler = PartyHandler(context)
-    made: list[tuple[str, str, str]] = []
+    made: list[Made] = []
     ended: set[str] = set()
     for _ in range(MOST_STEPS):
-        for actor in actors:
-            for move in handler.moves(actor.name, set()):
+        for party in parties:
+            for move in handler.moves(party.name, set()):
                 if len(made) >= most_moves:
                     return made
-                make_move(handler, actor, move)
-                made.append((actor.name, move.kind, move.label))
-                if move.kind in ("published", "aborted"):
-                    ended.add(actor.name)
+                make_move(handler, party, move)
+                made.append((party.name, move.kind.value, move.label))
+                if move.kind in (MoveKind.CLOSE_PUBLISHED, MoveKind.CLOSE_ABORTED):
+                    ended.add(party.name)
                 await asyncio.sleep(0)
-        if ended == {actor.name for actor in actors}:
+        if ended == {party.name for party in parties}:
             return made
         await asyncio.sleep(0.005)
     raise AssertionError(f"the study does not end: {made}")
+
+
+async def _run_study(folder: Path, study: Study, parties: Sequence[PartyUnderTest], stops: Sequence[int]) -> list[Made]:
+    made: list[Made] = []
+    for most_moves in (*stops, 1_000):
+        context = make_context(folder)
+        context.store.add_study(study, now=5)
+        task = asyncio.create_task(make_session(context, study).run())
+        made += await make_moves(context, parties, most_moves=most_moves)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        context.store.close()
+    return made
+
+
+def run_study(folder: Path, study: Study, parties: Sequence[PartyUnderTest], stops: Sequence[int] = ()) -> list[Made]:
+    """Runs a study to its end; after each number of moves in `stops` the curator is gone and comes back."""
+    return asyncio.run(asyncio.wait_for(_run_study(folder, study, parties, stops), WAIT_SECONDS))
+
+
+def approve_everywhere(folder: Path, study: Study) -> Path:
+    """Makes a ledger for everybody on the roster, and closes them all; `copy_parties` works on copies."""
+    for party in open_parties(folder, study):
+        party.ledger.close()
+    return folder
+
+
+def copy_parties(study: Study, ledgers: Path, folder: Path) -> list[PartyUnderTest]:
+    """Everybody over copies of their ledgers."""
+    shutil.copytree(ledgers, folder)
+    return open_parties(folder, study)
+
+
+def release_files(folder: Path, study: Study) -> dict[str, bytes]:
+    """The files of a release that the curator of `folder` has published."""
+    return {path.name: path.read_bytes() for path in (folder / "releases" / study.digest().hex()).iterdir()}

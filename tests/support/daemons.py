@@ -1,13 +1,11 @@
 """A site: a curator and its parties as real processes over mutual TLS on loopback, below one folder.
 
-Stands on the launcher, so that what is tested is what `synod launch` runs. Every wait is bounded, and only
+It uses the launcher, so that what is tested is what `synod launch` runs. Every wait is bounded, and only
 processes that the site itself started are ended.
 """
 
-import csv
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
@@ -28,66 +26,15 @@ from synod.common.study.study import Study, parse_study
 from synod.deploy.launch.operator import OperatorClient
 from synod.deploy.launch.processes import PROGRAM, Started, await_curator, start_curator, start_party, stopping
 from synod.deploy.launch.site import Member, SitePaths, plan_paths, prepare
-from synod.party.account import Account
+from synod.party.account import Account, ApprovalState
 from synod.party.ledger import Ledger
 from synod.v1 import study_pb2 as pb
+from tests.support.surveys import draft_survey, write_tables
 
 CRASH_ENTRY = str(Path(__file__).with_name("crash_entry.py"))
 WAIT_SECONDS = 90.0
 POLL_SECONDS = 0.1
-NAMES = ("north", "harbour", "valley")
-ROWS = (211, 157, 131)
-WARDS = ("acute", "day", "long stay", "rehab")
-SCHEMA: list[dict[str, Any]] = [
-    {"name": "sex", "type": "categorical", "categories": ["F", "M"]},
-    {"name": "age", "type": "integer", "min": 0, "max": 99, "bins": 10},
-    {"name": "weight", "type": "real", "min": 2, "max": 200, "bins": 8, "nullable": True},
-    {"name": "ward", "type": "categorical", "categories": list(WARDS)},
-    {"name": "stays", "type": "integer", "min": 0, "max": 5},
-]
-
-
-def make_study(name: str = "survey", **changes: Any) -> Study:
-    """A small study; its seed is fixed, so that its releases can be compared."""
-    content = {
-        "name": name,
-        "method": {"name": "hpdp-dp"},
-        "epsilon": "0.8",
-        "key_bits": 2048,
-        "seed": 20_260_101,
-        "schema": SCHEMA,
-        **changes,
-    }
-    return parse_study(content, "the test's study")
-
-
-def make_rows(count: int, seed: int) -> list[list[str]]:
-    """Rows that fit the schema, with some dependence between columns."""
-    rng = random.Random(seed)
-    rows = []
-    for _ in range(count):
-        sex = rng.choice("FM")
-        age = rng.randint(0, 99)
-        weight = f"{min(199.0, max(2.5, rng.gauss(60 + 12 * (sex == 'M'), 15))):.1f}" if rng.random() < 0.9 else ""
-        ward = WARDS[min(3, age // 30)] if rng.random() < 0.7 else rng.choice(WARDS)
-        rows.append([sex, str(age), weight, ward, str(min(5, age // 20 + rng.randint(0, 1)))])
-    return rows
-
-
-def write_table(path: Path, rows: Sequence[Sequence[str]]) -> Path:
-    """Writes a CSV file with the schema's header."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([[column["name"] for column in SCHEMA], *rows])
-    return path
-
-
-def write_tables(folder: Path) -> list[Path]:
-    """One table of its own for each of three organizations."""
-    return [
-        write_table(folder / f"{name}.csv", make_rows(count, seed))
-        for seed, (name, count) in enumerate(zip(NAMES, ROWS, strict=True))
-    ]
+MakeSite = Callable[..., "Site"]
 
 
 def until(what: str, check: Callable[[], Any], *, seconds: float = WAIT_SECONDS) -> Any:
@@ -268,7 +215,7 @@ class Site:
 
     def _is_closed(self, party: str, study: Study) -> bool:
         approval = self.account(party).approvals.get(study.digest().hex())
-        return approval is None or approval.state != "open"
+        return approval is None or approval.state is not ApprovalState.OPEN
 
     def await_event(self, name: str, event: str, times: int = 1) -> None:
         """Waits until a process has logged an event."""
@@ -297,7 +244,7 @@ def check_charges(site: Site, study: Study | None = None) -> None:
         assert charged == [(step.label, str(step.cost)) for step in steps]
         approval = site.account(entry.name).approvals[study.digest().hex()]
         assert approval.spent == plan.cost_of(entry.name)
-        assert approval.state == "published"
+        assert approval.state is ApprovalState.PUBLISHED
 
 
 def make_site(folder: Path, study: Study | None = None, tables: Sequence[Path] | None = None) -> Site:
@@ -305,7 +252,7 @@ def make_site(folder: Path, study: Study | None = None, tables: Sequence[Path] |
     tables = tables or write_tables(folder / "tables")
     paths = plan_paths(folder / "site", tables)
     paths.folder.mkdir(parents=True)
-    return Site(paths, prepare(paths, study or make_study()))
+    return Site(paths, prepare(paths, study or draft_survey()))
 
 
 def copy_site(site: Site, folder: Path) -> Site:

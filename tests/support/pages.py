@@ -15,9 +15,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 INSTALLATION = ROOT / "deploy"
-PAGES = sorted(
-    [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md"), *INSTALLATION.rglob("README.md")]
-)
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *INSTALLATION.rglob("README.md")])
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<body>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
 HEADING_OR_FENCE = re.compile(rf"^#+ (?P<heading>[^\n]+)$|{FENCE.pattern}", FENCE.flags)
 SHELL = ("sh", "bash", "console")

@@ -1,89 +1,143 @@
-"""What the tests of party and curator are played with: a study, identities, tables, keys and transcripts.
+"""Parties under test: in memory, or with a ledger of their own and all the checks of the daemon, but no wire."""
 
-Everything is a function of its arguments, so that two sides of a test can build the same thing.
-"""
-
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
 from synod.common.crypto.canonical import Json, canonical_bytes
 from synod.common.crypto.identity import Identity
-from synod.common.crypto.paillier import SecretKey, generate_key
-from synod.common.privacy.coins import Coins
+from synod.common.crypto.paillier import SecretKey
 from synod.common.privacy.cost import Cost
-from synod.common.protocol.queries import Query
-from synod.common.protocol.transcript import Transcript
+from synod.common.protocol.envelope import sign_document
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.moments import SumMoments
+from synod.common.protocol.queries.parsing import parse_query
+from synod.common.protocol.transcript import Enrolment, Transcript
 from synod.common.runtime.settings import PartySettings, TlsFiles
-from synod.common.study.encoding import Codes, codings_of
-from synod.common.study.study import Study, parse_study
-from synod.party.answer import Secrets
-from synod.party.ledger import Ledger
-from synod.party.rounds import Responder, answer_round, check_round, expected_query, open_approval
-from synod.party.table.source import Snapshot
+from synod.common.study.study import Study
+from synod.party.answer import Round, Secrets
+from synod.party.ledger import LEDGER_FILE, Ledger, StoredAnswer
+from synod.party.rounds import Responder, answer_round, check_round, open_approval
+from synod.party.table.snapshot import Snapshot
+from synod.v1 import query_pb2 as pb
+from tests.support.keys import CURATOR, identity_of, paillier_key, seed_bytes
+from tests.support.studies import NAMES, Table, draw_columns
 
-NAMES = ("north", "harbour", "valley")
-ROWS = (40, 50, 60)
-SCHEMA: tuple[dict[str, Any], ...] = (
-    {"name": "sex", "type": "categorical", "categories": ["F", "M"]},
-    {"name": "age", "type": "integer", "min": 0, "max": 100},
-    {"name": "income", "type": "real", "min": "0", "max": "1000", "nullable": True},
-    {"name": "ward", "type": "categorical", "categories": ["a", "b", "c"]},
-)
-WIDE = (*SCHEMA, {"name": "region", "type": "categorical", "categories": [f"r{i}" for i in range(24)]})
-"""The same and one more: its moments need several ciphertexts."""
-CURATOR = "curator"
+NOW = 1_700_000_000
+DATASET = "table"
 MAX_CELLS = 1_000_000
+MOMENTS = SumMoments().to_proto()
 
 
-def seeded(seed: int) -> Coins:
-    return Coins(seed.to_bytes(32, "big"))
+@dataclass(frozen=True, slots=True, eq=False)
+class PartyInMemory:
+    """A party's name, its table of codes, and the secrets that it derives from the root secret of its ledger."""
+
+    study: Study
+    name: str
+    snapshot: Snapshot
+    root: bytes
+
+    @property
+    def table(self) -> Table:
+        """The party's codes, column by column."""
+        return self.snapshot.columns
+
+    @property
+    def identity(self) -> Identity:
+        """The party's identity."""
+        return identity_of(self.name)
+
+    @property
+    def secrets(self) -> Secrets:
+        """What the party derives masks, noise and exchange keys from."""
+        return Secrets(self.root, self.study.digest(), self.snapshot.digest())
+
+    def enrolment(self) -> Enrolment:
+        """The party's signed keys for the study."""
+        return self.secrets.enrolment(self.name, self.identity)
 
 
-@cache
-def paillier_key(seed: int = 1, bits: int = 2048) -> SecretKey:
-    return generate_key(bits, coins=seeded(seed))
+@dataclass(frozen=True, slots=True, eq=False)
+class PartyUnderTest(PartyInMemory):
+    """A party that has approved the study in a ledger on disk, and answers as its daemon does."""
+
+    ledger: Ledger
+    folder: Path
+
+    @property
+    def responder(self) -> Responder:
+        """What checks and answers a round."""
+        curator = identity_of(CURATOR).fingerprint
+        return Responder(self.name, self.identity, self.ledger, curator, 1, MAX_CELLS)
+
+    def check(self, envelope: bytes, query: pb.Query = MOMENTS, label: str = "moments") -> Round:
+        """Checks a round, without an answer."""
+        approval = open_approval(self.ledger, self.study.digest())
+        parsed = parse_query(query, self.study)
+        return check_round(self.responder, approval, self.study, label, envelope, parsed)
+
+    def answer(
+        self, envelope: bytes, query: pb.Query = MOMENTS, label: str = "moments", *, now: int = NOW
+    ) -> StoredAnswer:
+        """Checks and answers a round, or raises; an answer that is in the ledger is handed out again."""
+        stored = self.ledger.answer(self.study.digest(), label)
+        if stored is None:
+            asked = self.check(envelope, query, label)
+            approval = open_approval(self.ledger, self.study.digest())
+            answer_round(self.responder, approval, asked, self.snapshot, now=now)
+            stored = self.ledger.answer(self.study.digest(), label)
+        assert stored is not None
+        return stored
+
+    def spent(self) -> Cost:
+        """What the party's table has spent."""
+        return self.ledger.account().spent(DATASET)
+
+    def charges(self) -> list[str]:
+        """The labels that the ledger was charged for, in order."""
+        return [entry["label"] for entry in self.ledger.entries() if entry["kind"] == "charged"]
 
 
-@cache
-def identity_of(name: str) -> Identity:
-    return Identity(Ed25519PrivateKey.from_private_bytes(hashlib.sha256(name.encode()).digest()))
+def parties_in_memory(study: Study, tables: Sequence[Table]) -> list[PartyInMemory]:
+    """The roster's parties with these tables; a ledger's root secret is its party's, whatever the study."""
+    return [
+        PartyInMemory(study, entry.name, Snapshot(tuple(table)), seed_bytes("root", entry.name))
+        for entry, table in zip(study.roster, tables, strict=True)
+    ]
 
 
-def make_study(
-    *,
-    names: Sequence[str] = NAMES,
-    rows: Sequence[int] = ROWS,
-    schema: Sequence[Mapping[str, Any]] = SCHEMA,
-    **changes: Any,
-) -> Study:
-    """A resolved study whose roster pins `identity_of(name)`."""
-    roster = [{"name": n, "key": identity_of(n).fingerprint, "rows": r} for n, r in zip(names, rows, strict=False)]
-    data = {
-        "name": "checked",
-        "method": {"name": "hpdp-dp"},
-        "epsilon": "1",
-        "key_bits": 2048,
-        "seed": 7,
-        "roster": roster,
-        "schema": list(schema),
-        **changes,
-    }
-    return parse_study(data, "the test's study").resolve()
+def open_party(folder: Path, study: Study, name: str, table: Table | None = None) -> PartyUnderTest:
+    """The party whose ledger is in `folder`; if there is none, it is made and the study is approved in it.
+
+    Its table is random unless given, and the study may spend exactly what is planned.
+    """
+    snapshot = Snapshot(tuple(draw_columns(study, name) if table is None else table))
+    if (folder / LEDGER_FILE).exists():
+        ledger = Ledger.open(folder)
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        ledger = Ledger.create(folder, history_lost=False, now=NOW)
+        cost = plan_study(study).cost_of(name)
+        ledger.approve(study, dataset=DATASET, cost=cost, cap=cost, snapshot=snapshot.digest(), now=NOW)
+    return PartyUnderTest(study, name, snapshot, ledger.secret(), ledger, folder)
 
 
-def draw_columns(study: Study, name: str, seed: int = 0) -> tuple[Codes, ...]:
-    """Random codes for one party's table."""
-    index = study.index_of(name)
-    rng = np.random.default_rng([seed, index])
-    rows = study.roster[index].rows
-    return tuple(rng.integers(0, coding.size, rows).astype(coding.dtype) for coding in codings_of(study))
+def open_parties(folder: Path, study: Study) -> list[PartyUnderTest]:
+    """Everybody on the roster, each with a folder of its name."""
+    return [open_party(folder / entry.name, study, entry.name) for entry in study.roster]
+
+
+def make_transcript(study: Study, parties: Sequence[PartyInMemory], key: SecretKey | None = None) -> Transcript:
+    """What an honest curator tells everybody."""
+    public = (key or paillier_key()).public
+    return Transcript(study.digest(), public, tuple(party.enrolment() for party in parties))
+
+
+def seal(transcript: Transcript, /, signer: str = CURATOR, **changes: Json) -> bytes:
+    """The transcript as the curator hands it out, signed by `signer`; `changes` are made after signing."""
+    return canonical_bytes({**sign_document("transcript", transcript.to_json(), identity_of(signer)), **changes})
 
 
 def make_settings(folder: Path, name: str = NAMES[0], **changes: Any) -> PartySettings:
@@ -94,74 +148,10 @@ def make_settings(folder: Path, name: str = NAMES[0], **changes: Any) -> PartySe
         "address": "localhost:1",
         "state": folder / "state",
         "curator": identity_of(CURATOR).fingerprint,
-        "dataset": "table",
+        "dataset": DATASET,
         "source": folder / "table.csv",
         "max_epsilon_total": "2",
         "min_key_bits": 2048,
         **changes,
     }
     return PartySettings.model_validate(values)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Actor:
-    """One party with an approved study in a ledger of its own."""
-
-    responder: Responder
-    study: Study
-    snapshot: Snapshot
-
-    @property
-    def name(self) -> str:
-        return self.responder.name
-
-    @property
-    def ledger(self) -> Ledger:
-        return self.responder.ledger
-
-    @property
-    def secrets(self) -> Secrets:
-        return Secrets(self.ledger.secret(), self.study.digest(), self.snapshot.digest())
-
-    def answer(self, label: str, query: Query, transcript_document: bytes, *, now: int = 3) -> None:
-        """Checks and answers a round as the daemon does."""
-        approval = open_approval(self.ledger, self.study.digest())
-        document = canonical_bytes(query.to_json())
-        asked = check_round(self.responder, approval, self.study, label, (transcript_document, document))
-        parsed = expected_query(asked.step, self.study, document)
-        answer_round(self.responder, approval, asked, parsed, self.snapshot, now=now)
-
-
-def make_actor(folder: Path, study: Study, name: str, *, seed: int = 0, cap: str = "1000") -> Actor:
-    folder.mkdir(parents=True, exist_ok=True)
-    ledger = Ledger.create(folder, history_lost=False, now=1)
-    snapshot = Snapshot(draw_columns(study, name, seed))
-    cost = study.budget
-    ledger.approve(study, dataset="table", cost=cost, cap=Cost.parse(cap), snapshot=snapshot.digest(), now=2)
-    return Actor(
-        Responder(name, identity_of(name), ledger, identity_of(CURATOR).fingerprint, 1, MAX_CELLS), study, snapshot
-    )
-
-
-def make_actors(folder: Path, study: Study) -> list[Actor]:
-    return [make_actor(folder / entry.name, study, entry.name) for entry in study.roster]
-
-
-def make_transcript(study: Study, actors: Sequence[Actor], key: SecretKey | None = None) -> Transcript:
-    public = (key or paillier_key()).public
-    enrolments = tuple(actor.secrets.enrolment(actor.name, identity_of(actor.name)) for actor in actors)
-    return Transcript(study.digest(), public.n, public.h_s, enrolments)
-
-
-def seal(transcript: Transcript, /, signer: str = CURATOR, **changes: Json) -> bytes:
-    """The transcript as the curator hands it out, signed by `signer`; `changes` are made after signing."""
-    identity = identity_of(signer)
-    content = transcript.to_json()
-    signature = identity.sign("transcript", content).hex()
-    envelope: dict[str, Json] = {
-        "transcript": content,
-        "curator": identity.public_key.hex(),
-        "signature": signature,
-        **changes,
-    }
-    return canonical_bytes(envelope)

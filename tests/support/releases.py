@@ -1,4 +1,4 @@
-"""A study that has been played to its end, but for the release: `write` makes that."""
+"""A study in which all parties have answered, but whose release is not written: `write` makes that."""
 
 import asyncio
 from pathlib import Path
@@ -6,45 +6,46 @@ from pathlib import Path
 import numpy as np
 
 from synod.common.crypto.canonical import canonical_bytes
-from synod.common.models.gaussian import GaussianModel
-from synod.common.models.moments import sum_moments
-from synod.common.protocol.queries import Query, SumMoments, Synthesize, moment_design, share_rows
+from synod.common.protocol.queries.moments import SumMoments, moment_design
+from synod.common.protocol.queries.parsing import AnyQuery
+from synod.common.protocol.queries.rows import Synthesize, share_rows
 from synod.common.protocol.transcript import Transcript
 from synod.common.study.study import Study
 from synod.curator.context import Context
 from synod.curator.methods.base import Publication
 from synod.curator.release.files import write_release
-from tests.support.curators import make_context, stored_answer
-from tests.support.parties import draw_columns, make_actors, make_transcript, seal
+from synod.party.count.moments import sum_moments
+from tests.support.curators import make_context, release_files, stored_answer
+from tests.support.parties import make_transcript, open_parties, seal
+from tests.support.studies import make_model
 
 
-class Play:
+class AnsweredStudy:
     """A study whose parties have all answered, and a publication."""
 
     def __init__(self, folder: Path, study: Study) -> None:
         self.study = study
         self.folder = folder / "curator"
-        actors = make_actors(folder / "ledgers", self.study)
-        self.transcript: Transcript = make_transcript(self.study, actors)
-        width = moment_design(self.study).width - 1
-        model = GaussianModel(np.full((width, 1), 0.5), 0.5, np.zeros(width), np.full(width, 0.2))
-        columns = [
-            np.concatenate(parts) for parts in zip(*(draw_columns(self.study, a.name) for a in actors), strict=True)
-        ]
+        parties = open_parties(folder / "ledgers", self.study)
+        self.transcript: Transcript = make_transcript(self.study, parties)
+        model = make_model(study)
+        columns = [np.concatenate(parts) for parts in zip(*(party.table for party in parties), strict=True)]
         moments = sum_moments(moment_design(self.study), columns)
         self.publication = Publication(columns, model.to_json(), moments=moments)
         context = self.context()
         context.store.add_study(self.study, now=5)
-        queries: dict[str, Query] = {"moments": SumMoments(), "rows": Synthesize(model, share_rows(self.study))}
+        queries: dict[str, AnyQuery] = {"moments": SumMoments(), "rows": Synthesize(model, share_rows(self.study))}
         for label, query in queries.items():
             context.store.open_query(self.study.digest(), label, canonical_bytes(query.to_json()), now=6)
-            for actor in actors:
-                actor.answer(label, query, seal(self.transcript))
-                context.store.add_submission(actor.name, *stored_answer(actor, label))
+            for party in parties:
+                party.answer(seal(self.transcript), query.to_proto(), label)
+                context.store.add_submission(party.name, *stored_answer(party, label))
             context.store.close_query(self.study.digest(), label, b"")
         context.store.close()
 
     def context(self) -> Context:
+        """The curator of this study, opened anew."""
+
         async def make() -> Context:
             return make_context(self.folder)
 
@@ -52,8 +53,10 @@ class Play:
 
     @property
     def target(self) -> Path:
+        """Where the release goes."""
         return self.folder / "releases" / self.study.digest().hex()
 
     def write(self) -> dict[str, bytes]:
+        """Writes the release, and gives its files."""
         write_release(self.context(), self.study, self.transcript, self.publication, 7)
-        return {path.name: path.read_bytes() for path in self.target.iterdir()}
+        return release_files(self.folder, self.study)

@@ -1,4 +1,4 @@
-"""A press for reports: a recipe over tables in memory, its queries noted, and the page as a tree."""
+"""Reports to look into: a recipe run over tables in memory, its queries recorded, and the page as a tree."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -7,77 +7,55 @@ from typing import TypeVar
 from xml.etree import ElementTree
 
 import numpy as np
-from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json
-from synod.common.models.gaussian import GaussianModel
-from synod.common.protocol.answers import Choice
-from synod.common.protocol.queries import (
-    ChooseParents,
-    LocalMarginals,
-    Query,
-    SumMarginals,
-    SumMoments,
-    Synthesize,
-    share_rows,
-)
-from synod.common.study.encoding import Codes
+from synod.common.protocol.queries.base import Query
+from synod.common.protocol.queries.parsing import AnyQuery
 from synod.common.study.study import Study
-from synod.curator.methods import RECIPES
-from synod.curator.methods.base import Parties, Publication, Sets
+from synod.curator.methods.base import Parties, Publication, publish
 from synod.curator.release.report.page import write_report
 from synod.curator.release.report.sections import Imprint
 from synod.deploy.simulate import InProcessParties
-from tests.support.parties import draw_columns, seeded
+from tests.support.keys import seeded
+from tests.support.studies import Table, draw_columns
 
 IMPRINT = Imprint("sha256:" + "ab" * 32, "cd" * 32, 7, "9.8.7")
 T = TypeVar("T")
+AnswerT = TypeVar("AnswerT")
 
 
 @dataclass
-class Noting:
-    """Parties in process that note each question."""
+class RecordingParties:
+    """Parties in process that record each query."""
 
     inner: InProcessParties
-    queries: dict[str, Query] = field(default_factory=dict)
+    queries: dict[str, AnyQuery] = field(default_factory=dict)
 
-    async def sum_moments(self, label: str) -> NDArray[np.int64]:
-        self.queries[label] = SumMoments()
-        return await self.inner.sum_moments(label)
-
-    async def sum_marginals(self, label: str, sets: Sets) -> list[NDArray[np.int64]]:
-        self.queries[label] = SumMarginals(sets)
-        return await self.inner.sum_marginals(label, sets)
-
-    async def local_marginals(self, label: str, sets: Sets) -> list[NDArray[np.int64]]:
-        self.queries[label] = LocalMarginals(sets)
-        return await self.inner.local_marginals(label, sets)
-
-    async def choose_parents(self, label: str, query: ChooseParents) -> list[Choice]:
+    async def ask(self, label: str, query: Query[AnswerT]) -> AnswerT:
+        """Records the query, and asks it."""
         self.queries[label] = query
-        return await self.inner.choose_parents(label, query)
-
-    async def synthesize(self, label: str, model: GaussianModel) -> list[Codes]:
-        self.queries[label] = Synthesize(model, share_rows(self.inner.study))
-        return await self.inner.synthesize(label, model)
+        return await self.inner.ask(label, query)
 
     async def compute(self, work: Callable[[], T]) -> T:
+        """Computes at once."""
         return work()
 
     async def remember(self, label: str, compute: Callable[[], Json]) -> Json:
+        """Remembers nothing."""
         return compute()
 
 
 @dataclass(frozen=True)
-class Print:
-    """A page and what it was made from."""
+class RenderedReport:
+    """A report and what it was made from."""
 
     study: Study
     publication: Publication
-    queries: dict[str, Query]
+    queries: dict[str, AnyQuery]
 
     @property
     def page(self) -> str:
+        """The page as it is written to disk."""
         return write_report(self.study, self.publication, self.queries, IMPRINT)
 
     @property
@@ -86,34 +64,39 @@ class Print:
         return ElementTree.fromstring(self.page.removeprefix("<!DOCTYPE html>\n"))
 
 
-def print_study(study: Study, tables: Sequence[Sequence[Codes]] | None = None, seed: int = 1) -> Print:
+def render_report(study: Study, tables: Sequence[Table] | None = None, seed: int = 1) -> RenderedReport:
+    """Runs the study's recipe over `tables`, random ones unless given, and keeps what its report is made from."""
     rng = np.random.default_rng(seed)
     tables = tables or [draw_columns(study, entry.name) for entry in study.roster]
-    noting = Noting(InProcessParties(study, tables, seeded(seed), rng))
-    parties: Parties = noting
+    recording = RecordingParties(InProcessParties(study, tables, seeded(seed), rng))
+    parties: Parties = recording
 
     async def run() -> Publication:
-        return await RECIPES[study.method.name](study, parties, rng=rng)
+        return await publish(study, parties, rng=rng)
 
-    return Print(study, asyncio.run(run()), noting.queries)
+    return RenderedReport(study, asyncio.run(run()), recording.queries)
 
 
 def text_of(element: ElementTree.Element | None) -> str:
+    """An element's text, with single spaces."""
     assert element is not None
     return " ".join("".join(element.itertext()).replace("\u00a0", " ").split())
 
 
 def section(tree: ElementTree.Element, key: str) -> ElementTree.Element:
+    """One section of a page."""
     found = tree.find(f".//section[@id='{key}']")
     assert found is not None
     return found
 
 
 def cards(tree: ElementTree.Element) -> list[ElementTree.Element]:
+    """The cards of a page's attributes."""
     return [element for element in tree.iter("article") if "data-attribute" in element.attrib]
 
 
 def edges(tree: ElementTree.Element) -> Iterator[tuple[int, int]]:
+    """The arrows of a page's graph: parent, child."""
     for element in tree.iter("g"):
         if "data-edge" in element.attrib:
             parent, child = element.attrib["data-edge"].split("-")

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 
+from synod.deploy.launch.interrupts import terminated_as_interrupted
 from synod.deploy.launch.processes import Started
 
 BIN = Path(sys.executable).parent
@@ -23,7 +24,7 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 def started(script: str, folder: Path, environment: Mapping[str, str] = NOTHING) -> Iterator[Started]:
     """Bash at work on a script, in a process group of its own that is ended at the end; stops at the first failure."""
     log = folder.parent / f"{folder.name}-{time.monotonic_ns()}.told"
-    with log.open("wb") as told:
+    with log.open("wb") as told, terminated_as_interrupted():  # it hears Ctrl-C, as in a terminal
         process = subprocess.Popen(
             ["bash", "-e", "-c", script],
             cwd=folder,

@@ -1,10 +1,13 @@
 """The rooms and who may enter which: parsed from the imports of every module, not from good intentions."""
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+
+from synod.common.study.study import known_methods
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("common", "party", "curator", "deploy")
@@ -24,7 +27,19 @@ SHELLS = {
     "curator/session.py",
     "curator/study_handler.py",
 }
-OUTSIDE = {"grpc", "grpc_health", "grpc_reflection", "synod.v1", "asyncio", "logging", "time"}
+OUTSIDE = {"grpc", "grpc_health", "grpc_reflection", "asyncio", "logging", "time"}
+MESSAGES = {  # what the core knows of generated code: the queries, which are values on both sides, and no service
+    "common/protocol/parts.py": {"google.protobuf"},
+    "common/protocol/queries/base.py": {"google.protobuf", "synod.v1.query_pb2"},
+    "common/protocol/queries/marginals.py": {"synod.v1.query_pb2"},
+    "common/protocol/queries/moments.py": {"synod.v1.query_pb2"},
+    "common/protocol/queries/parents.py": {"synod.v1.query_pb2"},
+    "common/protocol/queries/parsing.py": {"synod.v1.query_pb2"},
+    "common/protocol/queries/rows.py": {"synod.v1.query_pb2"},
+}
+METHOD_ROOMS = ("common/methods/", "curator/methods/")
+MOST_LINES = 400
+MOST_FILES = 15
 CORE = [module for module in MODULES if module not in SHELLS and not module.startswith("deploy/")]
 MAY_NOT_ENTER = {
     "common": {"party", "curator", "deploy", "tests", "bench"},
@@ -96,8 +111,26 @@ def test_the_core_has_no_network_loop_log_or_clock(module: str) -> None:
     assert outside_of(module) == set()
 
 
+def generated_in(names: Iterable[str]) -> set[str]:
+    """The generated modules among imported names, and the runtime that they need."""
+    found = {name for name in names if name.startswith(("synod.v1", "google"))}
+    return {"google.protobuf" if name.startswith("google.protobuf") else name for name in found}
+
+
+@pytest.mark.parametrize("module", CORE)
+def test_the_core_has_no_generated_code_but_the_messages_of_queries(module: str) -> None:
+    assert generated_in(imports_of(tree_of(module))) == MESSAGES.get(module, set())
+
+
+def test_only_queries_know_their_messages() -> None:
+    assert set(MESSAGES) <= set(CORE)
+    users = {module for module, names in MESSAGES.items() if "synod.v1.query_pb2" in names}
+    assert {module.rpartition("/")[0] for module in users} == {"common/protocol/queries"}
+
+
 def test_no_shell_is_excused_without_need() -> None:
-    assert [shell for shell in sorted(SHELLS) if not outside_of(shell)] == []
+    needs = {shell: outside_of(shell) | generated_in(imports_of(tree_of(shell))) for shell in SHELLS}
+    assert [shell for shell, need in sorted(needs.items()) if not need] == []
 
 
 def everything_ours() -> list[str]:
@@ -112,6 +145,28 @@ def test_rooms_are_imported_through_the_package(module: str) -> None:
     assert not {name for name in imports_of(tree_of(module)) if name.split(".")[0] in (*ROOMS, "proto")}
 
 
+TESTS = [module for module in everything_ours() if module.startswith("tests/")]
+
+
+def borrowed_from_tests(tree: ast.AST) -> set[str]:
+    """What a module imports from tests/ other than from tests/support/."""
+    names = {name for name in imports_of(tree) if name.split(".")[0] == "tests"}
+    return {name for name in names if not name.startswith("tests.support.")}
+
+
+@pytest.mark.parametrize("module", TESTS)
+def test_tests_share_only_what_is_in_support(module: str) -> None:
+    """A test module imports synod, bench, tests.support and libraries, and never another test module or conftest."""
+    assert borrowed_from_tests(tree_of(module)) == set()
+    assert not roots_of(module) & {"conftest", *(Path(test).stem for test in TESTS if "/test_" in test)}
+
+
+@pytest.mark.parametrize("module", [module for module in TESTS if module.startswith("tests/support/")])
+def test_every_module_of_support_is_short_and_says_what_it_is_for(module: str) -> None:
+    assert ast.get_docstring(tree_of(module)) is not None
+    assert len((ROOT / module).read_text().splitlines()) <= 300
+
+
 def test_the_package_holds_links_to_the_rooms() -> None:
     links = {path.name: path.readlink().as_posix() for path in (ROOT / "synod").iterdir() if path.is_symlink()}
     assert links == {
@@ -124,15 +179,91 @@ def test_one_module_imports_phe() -> None:
     assert [module for module in MODULES if "phe" in roots_of(module)] == ["common/crypto/paillier.py"]
 
 
-def test_one_module_of_a_party_reads_tables() -> None:
+def test_one_room_of_a_party_reads_tables() -> None:
     readers = [m for m in MODULES if m.startswith("party/") and roots_of(m) & {"pyarrow", "csv", "pandas", "duckdb"}]
-    assert readers == ["party/table/source.py"]
+    assert readers == ["party/table/encode.py", "party/table/source.py"]
 
 
-def test_nothing_is_imported_behind_the_parsers_back() -> None:
-    for module in MODULES:
-        calls = {ast.unparse(node.func) for node in ast.walk(tree_of(module)) if isinstance(node, ast.Call)}
-        assert not {call for call in calls if call.split(".")[-1] in ("__import__", "import_module", "exec", "eval")}
+def hidden_imports(tree: ast.AST) -> set[str]:
+    """Calls that run or import what no import statement shows."""
+    calls = {ast.unparse(node.func).split(".")[-1] for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    return calls & {"__import__", "import_module", "exec", "eval"}
+
+
+def test_one_module_imports_behind_the_parsers_back() -> None:
+    found = {module: hidden for module in MODULES if (hidden := hidden_imports(tree_of(module)))}
+    assert found == {"common/runtime/discovery.py": {"import_module"}}
+
+
+# A method is two files: nothing else knows one by its name or its class.
+
+
+def describes(tree: ast.AST) -> set[int]:
+    """The nodes that are docstrings."""
+    owners = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    bodies = [node.body for node in ast.walk(tree) if isinstance(node, owners)]
+    return {id(body[0].value) for body in bodies if body and isinstance(body[0], ast.Expr)}
+
+
+def named_methods(tree: ast.AST) -> set[str]:
+    """The methods that a module's texts name, docstrings excepted; a method whose name is a word of English only where
+    the text is nothing else, or says that it is a name.
+    """
+    texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    said = [str(node.value) for node in texts if id(node) not in describes(tree)]
+    return {name for name in known_methods() if any(_pattern(name).search(text) for text in said)}
+
+
+def _pattern(name: str) -> re.Pattern[str]:
+    if "-" in name:
+        return re.compile(rf"(?<![\w-]){name}(?![\w-])")
+    return re.compile(rf"^{name}$|`{name}`|name: *{name}\b")
+
+
+def method_tests(tree: ast.AST) -> set[str]:
+    """Calls of isinstance that look at a study's method."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance"]
+    return {text for text in map(ast.unparse, calls) if "method" in text}
+
+
+def method_files(names: Iterable[str]) -> set[str]:
+    """The files of single methods among imported names."""
+    files = "|".join(name.replace("-", "_") for name in known_methods())
+    return {name for name in names if re.match(rf"synod\.(common|curator)\.methods\.({files})\b", name)}
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if not module.startswith(METHOD_ROOMS)])
+def test_no_module_outside_of_methods_knows_one(module: str) -> None:
+    tree = tree_of(module)
+    assert (named_methods(tree), method_tests(tree), method_files(imports_of(tree))) == (set(), set(), set())
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if module.startswith(METHOD_ROOMS)])
+def test_a_method_does_not_know_another_by_its_file(module: str) -> None:
+    others = {name for name in method_files(imports_of(tree_of(module))) if name.split(".")[3] != Path(module).stem}
+    assert others == set()
+
+
+def test_every_method_has_its_two_files() -> None:
+    for name in known_methods():
+        assert {f"{room}{name.replace('-', '_')}.py" for room in METHOD_ROOMS} <= set(MODULES)
+
+
+@pytest.mark.parametrize("module", [module for module in everything_ours() if module.startswith("bench/")])
+def test_bench_does_not_test_for_classes_of_methods(module: str) -> None:
+    assert method_tests(tree_of(module)) == set()
+
+
+@pytest.mark.parametrize("module", [module for module in everything_ours() if not module.startswith("tests/")])
+def test_no_file_is_too_long_to_read(module: str) -> None:
+    assert len((ROOT / module).read_text().splitlines()) <= MOST_LINES
+
+
+def test_no_folder_has_too_many_files_side_by_side() -> None:
+    folders = [folder for room in ROOMS for folder in (ROOT / room, *(ROOT / room).rglob("*")) if folder.is_dir()]
+    files = {folder: [path for path in folder.iterdir() if path.is_file()] for folder in folders}
+    crowded = {folder.as_posix() for folder, found in files.items() if len(found) > MOST_FILES}
+    assert {folder for folder in crowded if not folder.endswith("__pycache__")} == set()
 
 
 def inner_imports(module: str) -> set[str]:
@@ -208,6 +339,29 @@ def test_the_parser_sees_what_it_looks_for() -> None:
     made = ast.parse("class A:\n    rng = np.random.default_rng()\ndef f(x=secrets.token_bytes(3)):\n    Coins(b'')\n")
     calls = {ast.unparse(node.func) for node in evaluated_on_import(made) if isinstance(node, ast.Call)}
     assert calls == {"np.random.default_rng", "secrets.token_bytes"}
+    borrowed = ast.parse(
+        "from tests.support import pages\nfrom tests.support.keys import seeded\nimport tests.unit.x\n"
+    )
+    assert borrowed_from_tests(borrowed) == {"tests.unit.x"}
     assert root_of("synod.v1.party_pb2") == "synod.v1"
     assert root_of("synod.party.rounds.check_round") == "party"
+    assert generated_in(["synod.v1.party_pb2_grpc", "google.protobuf.message.Message", "synod.party.rounds"]) == {
+        "synod.v1.party_pb2_grpc",
+        "google.protobuf",
+    }
+    assert hidden_imports(ast.parse("importlib.import_module(x)\nexec(y)")) == {"import_module", "exec"}
     assert inner_imports("party/daemon.py") >= {"party/rounds.py", "common/runtime/errors.py"}
+
+
+def test_a_method_is_seen_by_its_name_and_by_its_class() -> None:
+    named = ast.parse(
+        'def f():\n    """Of dp-subn."""\n    return f"{x} as dp-subn does", "are independent", "independent"'
+    )
+    assert named_methods(named) == {"dp-subn", "independent"}
+    assert named_methods(ast.parse('"""hpdp-dp"""\nx = {"as if they were independent": "my-dp-subn-2"}')) == set()
+    assert named_methods(ast.parse("match m.name:\n    case 'hpdp-dp':\n        pass")) == {"hpdp-dp"}
+    assert method_tests(ast.parse("isinstance(\n    study.method,\n    X)")) == {"isinstance(study.method, X)"}
+    assert method_tests(ast.parse("isinstance(value, Method)")) == set()
+    assert method_files(["synod.common.methods.dp_subn.DpSubn", "synod.common.methods.networks.resolved"]) == {
+        "synod.common.methods.dp_subn.DpSubn"
+    }

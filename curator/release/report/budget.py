@@ -1,10 +1,10 @@
-"""The budget as people talk about it: phases, which are the plan's steps without the names of who answers them."""
+"""The budget as people talk about it: phases, each of one or several steps of the plan."""
 
-import re
 from dataclasses import dataclass
 
-from synod.common.privacy.cost import FREE, Cost
-from synod.common.protocol.plan import QueryKind, Step, plan_study
+from synod.common.privacy.cost import Cost
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.steps import QueryKind, Step
 from synod.common.study.study import Study
 
 ASKED = {
@@ -39,18 +39,11 @@ def list_phases(study: Study) -> list[Phase]:
     """The phases of a study's plan, in order."""
     found: dict[tuple[str, QueryKind], list[Step]] = {}
     for step in plan_study(study).steps:
-        found.setdefault((_phase_name(step), step.kind), []).append(step)
+        found.setdefault((step.phase, step.kind), []).append(step)
     asked = ASKED | ASKED_OF_ONE if len(study.roster) == 1 else ASKED
     return [Phase(name, asked[kind], tuple(steps)) for (name, kind), steps in found.items()]
 
 
-def _phase_name(step: Step) -> str:
-    if step.kind.is_local:
-        return step.label.removesuffix(f"-{step.answerers[0]}")
-    return re.sub(r"-\d+$", "", step.label)
-
-
 def share_of_budget(cost: Cost, study: Study) -> float:
-    """How long a cost's piece of a bar is. Costs are pure epsilon today; another kind would need another bar."""
-    assert study.budget != FREE
-    return float(cost.epsilon / study.budget.epsilon)
+    """How long a cost's piece of a bar is."""
+    return float(cost.part_of(study.budget))

@@ -1,14 +1,20 @@
 """The principal components of HPDP-DP's model, read off the published loadings."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from synod.common.models.gaussian import parse_model
-from synod.common.protocol.queries import moment_design
+from synod.common.protocol.queries.moments import moment_design
 from synod.common.study.study import Study
 from synod.curator.methods.base import Publication
-from synod.curator.release.report.wording import MISSING
+from synod.curator.release.report.charts import bar, chart_row, chart_table, draw_histogram, draw_strip
+from synod.curator.release.report.margins import Reading
+from synod.curator.release.report.markup import Html, join, outside, tag
+from synod.curator.release.report.wording import MISSING, percent, plural, whole
+
+MOST_LOADINGS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +70,58 @@ def name_columns(study: Study) -> list[tuple[str, str]]:
 def _value(attribute: int, code: int, study: Study) -> str:
     categories = getattr(study.attributes[attribute], "categories", ())
     return categories[code] if code < len(categories) else MISSING
+
+
+def show_components(study: Study, publication: Publication, *, asked: float) -> Html:
+    """The components with their shares of variance, and the first one's loadings; `asked` is the contribution rate."""
+    found = read_components(study, publication)
+    columns = len(found.kept) + found.dropped
+    words = (
+        f"The {plural(columns, 'column')} that the model works with move together along "
+        f"{plural(len(found.kept), 'direction')}, which carry {percent(sum(found.kept))} of the variance; "
+        f"{percent(asked)} were asked for."
+    )
+    if found.dropped:
+        words += f" The other {whole(found.dropped)} are replaced by plain noise of the same size."
+    loadings = _card_of(
+        "The first component", "How strongly each column goes with it, from \u22121 to 1.", _loadings(found.first)
+    )
+    return join([tag("p", words), tag("div", _scree(found), loadings, class_="cards")])
+
+
+def _scree(found: Components) -> Html:
+    kept = [Reading(f"component {place}", share) for place, share in enumerate(found.kept, 1)]
+    rest = [Reading("a component that was left out, on average", found.dropped_share)] * found.dropped
+    words = f"The first carries {percent(found.kept[0])}, the last kept one {percent(found.kept[-1])}."
+    drawing = draw_histogram([*kept, *rest], "Share of variance of each component", words, faint=len(rest))
+    ends = (tag("span", "component 1"), tag("span", f"component {len(kept) + len(rest)}"))
+    if rest:
+        words += " Pale ones were left out; only their mean is known."
+    return _card_of("Share of variance", words, drawing, tag("div", *ends, class_="ends"), _steps(found.kept))
+
+
+def _card_of(title: str, words: str, *parts: Html) -> Html:
+    return tag("article", tag("h3", title), tag("p", words), *parts, class_="card")
+
+
+def _steps(shares: Sequence[float]) -> Html:
+    """Each component's bar begins where the one before has ended."""
+    rows, reached = [], 0.0
+    for place, share in enumerate(shares, 1):
+        strip = draw_strip(bar(0, reached, "bar faint"), bar(reached, reached + share))
+        reached += share
+        rows.append(chart_row(Html(f"component {place}"), strip, percent(share), percent(reached)))
+    return chart_table(
+        "Contribution of the components", ("a full bar is 100\u00a0%", "by itself", "all so far"), rows, "component"
+    )
+
+
+def _loadings(loadings: Sequence[Loading]) -> Html:
+    rows = []
+    for loading in loadings[:MOST_LOADINGS]:
+        value = [Html(" is "), outside(loading.value)] if loading.value else []
+        axis = tag("path", d="M500 0V20", class_="track")
+        strip = draw_strip(axis, bar(0.5, 0.5 + loading.weight / 2))
+        weight = f"{loading.weight:+.2f}".replace("-", "\u2212")
+        rows.append(chart_row(join([outside(loading.attribute), *value]), strip, weight))
+    return chart_table("Loadings of the first component", ("the middle is 0", "loading"), rows, "column")

@@ -1,6 +1,6 @@
 """Draws a Bayesian network: a lane for each attribute, from left to right in the order in which features depend.
 
-A feature stands in the column after that of its last parent, so every arrow points to the right.
+A feature is in the column after that of its last parent, so every arrow points to the right.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ MOST_FEATURES = 200
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """An attribute's features with their columns, from `top` on; features of one column stand below each other."""
+    """An attribute's features with their columns, from `top` on; features of one column are below each other."""
 
     label: str
     top: float

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.models.moments import SignedColumn, unfold
-from synod.common.privacy.noise import share_variance
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import SumMoments, moment_design, sum_terms
+from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.study.encoding import Coding, codings_of, encode_numbers
-from synod.common.study.features import encode_features, features_of
+from synod.common.study.features import features_of, space_of
 from synod.common.study.schema import CategoricalAttribute, IntegerAttribute
 from synod.common.study.study import Study
 from synod.curator.methods.base import Publication
@@ -75,7 +74,7 @@ def read_margins(study: Study, publication: Publication) -> list[Margin]:
 
 
 def count_codes(study: Study, publication: Publication) -> list[NDArray[np.int64]]:
-    """How often each code stands in the synthetic rows, for each attribute."""
+    """How often each code occurs in the synthetic rows, for each attribute."""
     pairs = zip(codings_of(study), publication.columns, strict=True)
     return [np.bincount(column, minlength=coding.size) for coding, column in pairs]
 
@@ -92,9 +91,9 @@ def constant_margin(coding: Coding) -> Margin:
 
 def moment_deviation(study: Study) -> float:
     """The standard deviation of the noise of one entry of the Gram matrix, per row."""
-    terms = sum_terms(SumMoments(), plan_study(study).step("moments"), study)
-    variance = len(study.roster) * share_variance(shape=terms.shape, scale=terms.scale)
-    return math.sqrt(variance) / (4 * moment_design(study).unit ** 2 * study.total_rows)
+    query = SumMoments()
+    law = query.terms(plan_study(study).step("moments"), study).law
+    return math.sqrt(law.variance) / (query.unit(study) * study.total_rows)
 
 
 def _moment_margins(study: Study, moments: NDArray[np.int64], counts: Sequence[NDArray[np.int64]]) -> Iterator[Margin]:
@@ -194,7 +193,7 @@ def _root(variance: float) -> float:
 
 def _table_margins(study: Study, evidence: Evidence, counts: Sequence[NDArray[np.int64]]) -> Iterator[Margin]:
     features, codings = features_of(study), codings_of(study)
-    values = encode_features(study, [np.arange(coding.size, dtype=coding.dtype) for coding in codings])
+    values = space_of(study).encode([np.arange(coding.size, dtype=coding.dtype) for coding in codings])
     for index, coding in enumerate(codings):
         own = [i for i, feature in enumerate(features) if feature.attribute == index]
         if not own:

@@ -6,16 +6,24 @@ overrides of the direction of writing) are shown as one that says that something
 
 from collections.abc import Iterable
 from html import escape
+from typing import Any, Self
+
+from markupsafe import Markup
 
 Attribute = str | int | float | None
 STEERING = dict.fromkeys((*range(32), *range(127, 160), *range(8234, 8239), *range(8294, 8298)), "�")
 EMPTY = frozenset({"meta", "path", "rect", "line", "circle"})
 
 
-class Html(str):
-    """Text that is markup already."""
+class Html(Markup):
+    """Text that is markup already. Text that is added to it, on either side, is escaped."""
 
     __slots__ = ()
+
+    @classmethod
+    def escape(cls, s: Any, /) -> Self:
+        """Markup as it is, and text escaped in the one spelling of the page."""
+        return cls(s if hasattr(s, "__html__") else escape(str(s)))
 
 
 def plain(text: str) -> str:
@@ -42,7 +50,7 @@ def tag(element: str, /, *children: str, **attributes: Attribute) -> Html:
 
 def join(parts: Iterable[str], between: str = "") -> Html:
     """Markup one after the other; plain text among it is escaped."""
-    return Html(escape(between).join(part if isinstance(part, Html) else escape(part) for part in parts))
+    return Html.escape(between).join(parts)
 
 
 def write(value: Attribute) -> str:

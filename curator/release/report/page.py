@@ -7,15 +7,21 @@ released or public, so the page costs nothing; the same log gives the same bytes
 import math
 from collections.abc import Mapping
 
-from synod.common.protocol.queries import Query
+from synod.common.protocol.queries.parsing import AnyQuery
 from synod.common.study.schema import write_decimal
 from synod.common.study.study import Study
-from synod.curator.methods.base import Publication
-from synod.curator.release.report.accuracy import CountError, expected_error
-from synod.curator.release.report.advice import show_caveats, show_citation, show_verification
-from synod.curator.release.report.figures import name_drawing, show_margins, show_model
+from synod.curator.methods.base import CountError, Publication, publisher_of
+from synod.curator.release.report.figures import show_margins
 from synod.curator.release.report.markup import Html, join, tag
-from synod.curator.release.report.sections import Imprint, name_error, show_error, show_parties
+from synod.curator.release.report.sections import (
+    Imprint,
+    name_error,
+    show_caveats,
+    show_citation,
+    show_error,
+    show_parties,
+    show_verification,
+)
 from synod.curator.release.report.spending import name_adversary, show_budget
 from synod.curator.release.report.style import STYLE
 from synod.curator.release.report.wording import listed, name_parties, percent_about, plural, whole
@@ -24,15 +30,16 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 MOST_NAMES = 6
 
 
-def write_report(study: Study, publication: Publication, queries: Mapping[str, Query], imprint: Imprint) -> str:
+def write_report(study: Study, publication: Publication, queries: Mapping[str, AnyQuery], imprint: Imprint) -> str:
     """The whole page."""
-    error = expected_error(study, publication)
+    publisher = publisher_of(study)
+    error, model = publisher.expected_error(study, publication), publisher.describe(study, publication)
     sections = {
         "parties": ("Who published what", show_parties(study, imprint)),
         "budget": ("The privacy budget", show_budget(study, queries)),
         "error": ("How far off a count is", show_error(study, error)),
         "columns": ("Column by column", join([_introduce_columns(study), show_margins(study, publication)])),
-        "model": (name_drawing(study), show_model(study, publication)),
+        "model": (model.title, Html.escape(model.content)),
         "caveats": ("What not to do with it", show_caveats(study)),
         "verify": ("How to verify", show_verification()),
         "cite": ("How to cite", show_citation(study, imprint)),

@@ -1,16 +1,17 @@
-"""The parts of the page that are read first: who published what, and how far off counts are."""
+"""The sections in words: who published what, how far off counts are, what not to do, how to verify, how to cite."""
 
 from dataclasses import dataclass
 
-from synod.common.methods.base import HpdpDp
+from synod.common.study.schema import write_decimal
 from synod.common.study.study import RosterEntry, Study
-from synod.curator.release.report.accuracy import CountError
+from synod.curator.methods.base import CountError, publisher_of
 from synod.curator.release.report.charts import fold_table
-from synod.curator.release.report.margins import moment_deviation
 from synod.curator.release.report.markup import Html, join, tag
-from synod.curator.release.report.wording import METHODS, name_parties, percent_about, plural, rounded, whole
+from synod.curator.release.report.wording import listed, name_parties, percent_about, plural, rounded, whole
 
 LEAST_ERROR = 0.1
+MOST_AUTHORS = 8
+ORDER = "Do not compare the parties with each other: the order of the rows says nothing about them."
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ def show_parties(study: Study, imprint: Imprint) -> Html:
     """What was published, by whom."""
     facts = {
         "Study": tag("strong", study.name),
-        "Method": Html(METHODS[study.method.name]),
+        "Method": Html(publisher_of(study).title),
         "Synthetic rows": Html(whole(study.rows or 0)),
         "Real rows behind it": Html(whole(study.total_rows)),
         "Study's hash": _key(study.digest().hex()),
@@ -58,9 +59,9 @@ def _party_row(entry: RosterEntry) -> Html:
 def show_error(study: Study, error: CountError) -> Html:
     """The error of a 2-way count, in plain words."""
     if error.deviation is None:
-        return join([tag("p", _without_counts(study, error)), _left_out(study)])
+        return join([tag("p", error.otherwise), _left_out(study)])
     figure = tag("strong", f"{name_error(error.deviation)} out of {whole(study.total_rows)}", class_="figure")
-    words = _describe_error(study, error.deviation)
+    words = _describe_error(study, error.deviation, error.counted)
     return join([tag("p", figure), tag("p", words), *_about_features(error), _left_out(study)])
 
 
@@ -69,10 +70,8 @@ def name_error(size: float) -> str:
     return f"± {rounded(size)}" if size >= LEAST_ERROR else f"< {LEAST_ERROR}"
 
 
-def _describe_error(study: Study, size: float) -> str:
+def _describe_error(study: Study, size: float, what: str) -> str:
     total = study.total_rows
-    moments = isinstance(study.method, HpdpDp)
-    what = "categories together" if moments else "features together, of which the model has a table,"
     if size < LEAST_ERROR:
         return (
             f"A count of two {what} is typically off by less than a tenth of a row out of {whole(total)} because of "
@@ -106,21 +105,6 @@ def _describe_pairs(error: CountError) -> str:
     return words
 
 
-def _without_counts(study: Study, error: CountError) -> str:
-    if isinstance(study.method, HpdpDp):
-        size = 2 * moment_deviation(study)
-        return (
-            "Fewer than two columns are categories, so no count of two follows from what was released. The mean of a "
-            f"number is typically off by {percent_about(size)} of its range because of the noise."
-        )
-    if error.partial:
-        return (
-            "No two columns were counted together by all parties: each party has a model of its own, and no such count "
-            "of all rows was released."
-        )
-    return "No two columns stand in one table of the model: they are published as if they were independent."
-
-
 def _left_out(study: Study) -> Html:
     return tag(
         "p",
@@ -129,3 +113,64 @@ def _left_out(study: Study) -> Html:
         f"rows; and errors that were in {'the table' if len(study.roster) == 1 else 'the tables'} of "
         f"{name_parties(study)} before.",
     )
+
+
+def show_caveats(study: Study) -> Html:
+    """What not to do with the rows."""
+    arithmetic = (
+        "Do not compute p-values or intervals as if the rows were observations: the noise and the model's error are "
+        "not in that arithmetic. More synthetic rows do not add information."
+    )
+    warnings = [
+        "Do not look for a person. No row is one, and a row that looks like somebody you know does so by chance.",
+        arithmetic,
+        *publisher_of(study).warnings(study),
+        "Do not read rare categories: a share that is smaller than its band may be noise alone.",
+        *([ORDER] if len(study.roster) > 1 else []),
+        "Do not decide about people by it. It describes tables, with noise, as those tables were.",
+    ]
+    return tag("ul", *(tag("li", words) for words in warnings))
+
+
+def show_verification() -> Html:
+    """How to check the release, and what that proves."""
+    first = (
+        "A release is worth what its signatures are worth. Put the fingerprints of the curator and of every party into "
+        "a file, one a line. Get them from the organizations themselves, not from this page, and run"
+    )
+    second = (
+        "It works offline. It proves that every file, this page among them, is the one that the curator signed, that "
+        "the plan and its cost are the study's, and that each party signed for what it spent. It does not prove that "
+        "the rows follow from the answers: for that you trust the curator."
+    )
+    return join([tag("p", first), tag("pre", "synod verify DIR --trust FILE"), tag("p", second)])
+
+
+def show_citation(study: Study, imprint: Imprint) -> Html:
+    """A sentence and a BibTeX entry. The page knows no date, so that the same log always gives the same page."""
+    hint = "Add the year, and the address that you have it from."
+    return join([tag("blockquote", _cite(study, imprint)), tag("pre", _bibtex(study, imprint)), tag("p", hint)])
+
+
+def _cite(study: Study, imprint: Imprint) -> str:
+    names = [entry.name for entry in study.roster]
+    rest = len(names) - MOST_AUTHORS + 1
+    authors = listed(names if len(names) <= MOST_AUTHORS else [*names[: MOST_AUTHORS - 1], f"{rest} others"])
+    return (
+        f"{authors}: {study.name}. Synthetic table of {whole(study.rows or 0)} rows, differentially private with "
+        f"epsilon {write_decimal(study.epsilon)} per row. {study.method.name}, Synod {imprint.version}, "
+        f"study sha256:{study.digest().hex()}."
+    )
+
+
+def _bibtex(study: Study, imprint: Imprint) -> str:
+    digest = study.digest().hex()
+    fields = {
+        "title": f"{{{study.name}}}: a differentially private synthetic table",
+        "author": " and ".join(f"{{{entry.name}}}" for entry in study.roster),
+        "howpublished": f"Published with Synod {imprint.version}, method {study.method.name}",
+        "note": f"{whole(study.rows or 0)} synthetic rows, epsilon {write_decimal(study.epsilon)} per row, "
+        f"study sha256:{digest}",
+    }
+    lines = ",\n".join(f"  {key:12} = {{{value}}}" for key, value in fields.items())
+    return f"@misc{{{study.name}-{digest[:8]},\n{lines}\n}}"

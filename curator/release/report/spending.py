@@ -7,8 +7,8 @@ from string import ascii_uppercase
 from typing import Any
 
 from synod.common.protocol.manifest import noise_law
-from synod.common.protocol.plan import QueryKind, plan_study
-from synod.common.protocol.queries import Query
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.parsing import AnyQuery
 from synod.common.study.schema import write_decimal
 from synod.common.study.study import Study
 from synod.curator.release.report.budget import Phase, list_phases, share_of_budget
@@ -17,12 +17,11 @@ from synod.curator.release.report.markup import Html, join, tag
 from synod.curator.release.report.wording import percent, plural, whole
 
 WEAK_EPSILON = 5
-SUMS = (QueryKind.SUM_MOMENTS, QueryKind.SUM_MARGINALS)
 NARROWEST_LETTER = 0.06
 NUMBERS = {"r": "r", "scale": "scale", "sensitivity": "sensitivity", "epsilon_each": "epsilon of each draw"}
 
 
-def show_budget(study: Study, queries: Mapping[str, Query]) -> Html:
+def show_budget(study: Study, queries: Mapping[str, AnyQuery]) -> Html:
     """Epsilon, what it promises, and where it went."""
     phases = list_phases(study)
     promise = (tag("p", _promise(study)), tag("p", _against(study)))
@@ -62,7 +61,7 @@ def name_adversary(study: Study) -> str:
 
 def _has_sums(study: Study) -> bool:
     """Whether some noise is made of all parties' shares, so that those who work together can take theirs out."""
-    return any(step.kind in SUMS for step in plan_study(study).steps)
+    return any(step.kind.is_sum for step in plan_study(study).steps)
 
 
 def _against(study: Study) -> str:
@@ -90,7 +89,7 @@ def _show_phases(study: Study, phases: Sequence[Phase]) -> Html:
         costs = " or ".join(dict.fromkeys(phase.cost_of(entry.name).describe() for entry in study.roster))
         name = tag("th", tag("span", _letter(place), class_="letter"), f" {phase.name}", scope="row")
         rows.append(tag("tr", name, tag("td", phase.asked), tag("td", whole(len(phase.steps))), tag("td", costs)))
-    return fold_table("Phases", ("phase", "what was asked", "rounds", "epsilon, each party"), rows)
+    return fold_table("Phases", ("phase", "what was asked", "rounds", "cost for each party"), rows)
 
 
 def _letter(place: int) -> str:
@@ -100,7 +99,7 @@ def _letter(place: int) -> str:
 
 def _show_spending(study: Study, phases: Sequence[Phase]) -> Html:
     rows = [_spending_row(study, phases, entry.name) for entry in study.roster]
-    heads = ("party", "epsilon spent", f"as a part of {write_decimal(study.epsilon)}")
+    heads = ("party", "spent", f"as a part of {write_decimal(study.epsilon)}")
     return fold_table("What each party spent", heads, rows)
 
 
@@ -118,7 +117,7 @@ def _spending_row(study: Study, phases: Sequence[Phase], party: str) -> Html:
     return tag("tr", tag("th", party, scope="row"), tag("td", total), tag("td", drawing))
 
 
-def _show_laws(study: Study, queries: Mapping[str, Query]) -> Html:
+def _show_laws(study: Study, queries: Mapping[str, AnyQuery]) -> Html:
     laws: list[Any] = noise_law(study, queries)
     rows = [
         tag("tr", tag("th", law["label"], scope="row"), *(tag("td", text) for text in _describe_law(study, law)))

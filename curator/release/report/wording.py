@@ -7,12 +7,6 @@ from synod.common.study.encoding import Coding
 from synod.common.study.schema import CategoricalAttribute, IntegerAttribute, write_decimal
 from synod.common.study.study import Study
 
-METHODS = {
-    "hpdp-dp": "HPDP-DP, a Gaussian model with principal components",
-    "dp-subn": "DP-SUBN, a Bayesian network that the parties begin and update",
-    "dp-ccbn": "DP-CCBN, a Bayesian network from encrypted counts",
-    "independent": "Independent, a Bayesian network of each party's own",
-}
 MISSING = "missing"
 
 

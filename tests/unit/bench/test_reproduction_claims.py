@@ -2,9 +2,9 @@
 
 import pytest
 
-from bench.reproduction.claims import DP_SUBN, HPDP_DP, PAPERS, Claim
-from bench.reproduction.subn_claims import judge_orders
-from bench.reproduction.verdicts import Verdict
+from bench.reproduction.claims.catalog import DP_SUBN, HPDP_DP, PAPERS, Claim
+from bench.reproduction.claims.dp_subn import judge_orders
+from bench.reproduction.claims.verdicts import Verdict
 from tests.support.figures import make_nothing, make_world
 
 MEASURED = [c for c in (*DP_SUBN, *HPDP_DP) if c.judge(make_world(is_true=True)).verdict is Verdict.HOLDS]

@@ -7,12 +7,12 @@ import pytest
 from click.testing import CliRunner
 
 from bench.reproduction.__main__ import DOCS, RESULTS, choose_out, main
+from bench.reproduction.claims.verdicts import Verdict
 from bench.reproduction.page import FOLDER, PAGE, make_page
 from bench.reproduction.plots import draw_figures
 from bench.reproduction.points import Point
 from bench.reproduction.store import Result
 from bench.reproduction.summary import FIGURES, Figures, read_figures, summarize, write_figures
-from bench.reproduction.verdicts import Verdict
 from tests.support.figures import make_nothing, make_world
 
 LARGEST_PICTURE = 60_000

@@ -3,8 +3,7 @@
 import pytest
 from scipy import stats
 
-from bench.reproduction.summary import Estimate, estimate
-from bench.reproduction.verdicts import (
+from bench.reproduction.claims.verdicts import (
     CONFIDENCE,
     STUDENT,
     Series,
@@ -17,6 +16,7 @@ from bench.reproduction.verdicts import (
     tally_smaller,
     tally_stable,
 )
+from bench.reproduction.summary import Estimate, estimate
 
 
 def line(*means: float, error: float = 0.0) -> Series:

@@ -9,56 +9,47 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from synod.common.models.gaussian import GaussianModel
-from synod.common.models.moments import sum_moments
-from synod.common.privacy.coins import Coins
 from synod.common.privacy.noise import sample_shares
-from synod.common.protocol.answers import read_rows, write_rows
-from synod.common.protocol.plan import Step, plan_study
-from synod.common.protocol.queries import (
-    Query,
-    SumMoments,
-    SumTerms,
-    Synthesize,
-    moment_design,
-    query_digest,
-    share_rows,
-    sum_terms,
-)
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.base import SumTerms
+from synod.common.protocol.queries.marginals import Sets, SumMarginals
+from synod.common.protocol.queries.moments import SumMoments, moment_design
+from synod.common.protocol.queries.parsing import AnyQuery, query_digest
+from synod.common.protocol.queries.rows import Synthesize, share_rows
+from synod.common.protocol.steps import Step
 from synod.common.protocol.submission import AnsweredStep, Submission, digest_of
 from synod.common.protocol.transcript import Transcript
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.encoding import codings_of
 from synod.common.study.study import Study
-from synod.curator.checks import check_account, check_header, check_moments, check_payload
-from tests.support.curators import stored_answer
-from tests.support.parties import (
-    WIDE,
-    Actor,
-    draw_columns,
-    identity_of,
-    make_actors,
-    make_study,
-    make_transcript,
-    paillier_key,
-    seal,
+from synod.curator.checks import (
+    answer_bytes,
+    check_account,
+    check_header,
+    check_marginals,
+    check_moments,
+    check_payload,
 )
+from synod.party.count.moments import sum_moments
+from tests.support.curators import stored_answer
+from tests.support.keys import identity_of, paillier_key, seeded
+from tests.support.parties import PartyUnderTest, make_transcript, open_parties, seal
+from tests.support.studies import WIDE_SCHEMA, categorical, draw_columns, make_model, make_study
 
 PUBLIC = paillier_key().public
 
 
-class Scene:
+class Scenario:
     """A study with one honest answer to each of its rounds, all of `north`."""
 
     def __init__(self, folder: Path) -> None:
-        self.study = make_study(schema=WIDE)
-        self.actors: list[Actor] = make_actors(folder, self.study)
-        self.transcript: Transcript = make_transcript(self.study, self.actors)
-        width = moment_design(self.study).width - 1
-        model = GaussianModel(np.full((width, 1), 0.5), 0.5, np.zeros(width), np.full(width, 0.2))
-        self.queries: dict[str, Query] = {"moments": SumMoments(), "rows": Synthesize(model, share_rows(self.study))}
+        self.study = make_study(schema=WIDE_SCHEMA)
+        self.parties: list[PartyUnderTest] = open_parties(folder, self.study)
+        self.transcript: Transcript = make_transcript(self.study, self.parties)
+        model = make_model(self.study)
+        self.queries: dict[str, AnyQuery] = {"moments": SumMoments(), "rows": Synthesize(model, share_rows(self.study))}
         for label, query in self.queries.items():
-            self.actors[0].answer(label, query, seal(self.transcript))
+            self.parties[0].answer(seal(self.transcript), query.to_proto(), label)
         assert len(self.answer("moments")[1]) >= 3 * PUBLIC.ciphertext_bytes
 
     def step(self, label: str) -> Step:
@@ -68,7 +59,7 @@ class Scene:
         return query_digest(self.queries[label], self.step(label), self.study)
 
     def answer(self, label: str) -> tuple[Submission, bytes]:
-        return stored_answer(self.actors[0], label)
+        return stored_answer(self.parties[0], label)
 
     def sign(self, submission: Submission, party: str = "north", signer: str = "north") -> Submission:
         """The header, signed again: what a party can do that lies on purpose."""
@@ -94,44 +85,44 @@ class Scene:
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
-    return Scene(tmp_path_factory.mktemp("ledgers"))
+def scenario(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
+    return Scenario(tmp_path_factory.mktemp("ledgers"))
 
 
-def failed(check: Callable[[], None], sentence: str) -> None:
+def failed(check: Callable[[], object], sentence: str) -> None:
     with pytest.raises(SynodError, match=sentence) as caught:
         check()
     assert caught.value.code is Code.CHECK_FAILED
 
 
 @pytest.mark.parametrize("label", ["moments", "rows"])
-def test_honest_answers_pass(scene: Scene, label: str) -> None:
-    submission, payload = scene.answer(label)
-    scene.check_header(submission, label=label)
-    scene.check_payload(submission, payload, label)
-    check_account("north", submission, scene.steps(label), identity_of("north").public_key)
+def test_honest_answers_pass(scenario: Scenario, label: str) -> None:
+    submission, payload = scenario.answer(label)
+    scenario.check_header(submission, label=label)
+    scenario.check_payload(submission, payload, label)
+    check_account("north", submission, scenario.steps(label), identity_of("north").public_key)
 
 
 # 1. sender and signature
 
 
-def test_1_a_sender_that_has_no_part(scene: Scene) -> None:
-    submission = scene.sign(scene.answer("moments")[0], "ghost", "ghost")
-    failed(lambda: scene.check_header(submission, "ghost"), "ghost has no part")
+def test_1_a_sender_that_has_no_part(scenario: Scenario) -> None:
+    submission = scenario.sign(scenario.answer("moments")[0], "ghost", "ghost")
+    failed(lambda: scenario.check_header(submission, "ghost"), "ghost has no part")
 
 
-def test_1_an_answer_under_another_partys_name(scene: Scene) -> None:
+def test_1_an_answer_under_another_partys_name(scenario: Scenario) -> None:
     """Its signature names the sender, so no party can hand in what another one made."""
-    submission = scene.answer("moments")[0]
-    failed(lambda: scene.check_header(submission, "valley"), "signature of valley")
-    failed(lambda: scene.check_header(scene.sign(submission, "valley", "north"), "valley"), "signature of valley")
+    submission = scenario.answer("moments")[0]
+    failed(lambda: scenario.check_header(submission, "valley"), "signature of valley")
+    failed(lambda: scenario.check_header(scenario.sign(submission, "valley", "north"), "valley"), "signature of valley")
 
 
 @pytest.mark.parametrize("place", [0, 31, 32, 63])
-def test_1_an_altered_signature(scene: Scene, place: int) -> None:
-    submission = scene.answer("moments")[0]
+def test_1_an_altered_signature(scenario: Scenario, place: int) -> None:
+    submission = scenario.answer("moments")[0]
     flipped = bytes(b ^ (1 if i == place else 0) for i, b in enumerate(submission.signature))
-    failed(lambda: scene.check_header(replace(submission, signature=flipped)), "signature of north")
+    failed(lambda: scenario.check_header(replace(submission, signature=flipped)), "signature of north")
 
 
 ALTERED: dict[str, dict[str, Any]] = {
@@ -147,9 +138,9 @@ ALTERED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("change", ALTERED.values(), ids=ALTERED.keys())
-def test_1_a_header_altered_on_its_way(scene: Scene, change: dict[str, Any]) -> None:
-    altered = replace(scene.answer("moments")[0], **change)
-    failed(lambda: scene.check_header(altered), "signature of north")
+def test_1_a_header_altered_on_its_way(scenario: Scenario, change: dict[str, Any]) -> None:
+    altered = replace(scenario.answer("moments")[0], **change)
+    failed(lambda: scenario.check_header(altered), "signature of north")
 
 
 # 2. T, round, Q and key
@@ -164,36 +155,48 @@ BOUND: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("change", BOUND.values(), ids=BOUND.keys())
-def test_2_an_answer_bound_to_something_else(scene: Scene, change: dict[str, Any]) -> None:
-    signed = scene.sign(replace(scene.answer("moments")[0], **change))
-    failed(lambda: scene.check_header(signed), "bound to another")
+def test_2_an_answer_bound_to_something_else(scenario: Scenario, change: dict[str, Any]) -> None:
+    signed = scenario.sign(replace(scenario.answer("moments")[0], **change))
+    failed(lambda: scenario.check_header(signed), "bound to another")
 
 
 # 3. length
 
 
 @pytest.mark.parametrize("difference", [-PUBLIC.ciphertext_bytes, -1, 1, PUBLIC.ciphertext_bytes])
-@pytest.mark.parametrize("label", ["moments", "rows"])
-def test_3_wrong_length(scene: Scene, difference: int, label: str) -> None:
-    submission = scene.answer(label)[0]
-    signed = scene.sign(replace(submission, length=submission.length + difference))
-    failed(lambda: scene.check_header(signed, label=label), "wrong length")
+def test_3_a_sum_of_the_wrong_length(scenario: Scenario, difference: int) -> None:
+    submission = scenario.answer("moments")[0]
+    signed = scenario.sign(replace(submission, length=submission.length + difference))
+    failed(lambda: scenario.check_header(signed), "wrong length")
+
+
+def test_3_rows_of_the_wrong_length(scenario: Scenario) -> None:
+    """A message in the clear has codes of one length, and a few bytes around them."""
+    submission, payload = scenario.answer("rows")
+    allowed = answer_bytes("north", scenario.queries["rows"], scenario.step("rows"), scenario.study, PUBLIC)
+    codes = share_rows(scenario.study)[0] * sum(coding.dtype.itemsize for coding in codings_of(scenario.study))
+    assert allowed.start == codes < len(payload) < allowed.stop < codes + PUBLIC.ciphertext_bytes
+    for length in (0, allowed.start - 1, allowed.stop, submission.length + PUBLIC.ciphertext_bytes):
+        signed = scenario.sign(replace(submission, length=length))
+        failed(lambda signed=signed: scenario.check_header(signed, label="rows"), "wrong length")  # type: ignore[misc]
+    for length in (allowed.start, allowed.stop - 1):
+        scenario.check_header(scenario.sign(replace(submission, length=length)), label="rows")
 
 
 # 4. the bytes
 
 
-def claim(scene: Scene, payload: bytes, label: str = "moments") -> Submission:
+def claim(scenario: Scenario, payload: bytes, label: str = "moments") -> Submission:
     """A header that fits these bytes."""
-    submission = scene.answer(label)[0]
-    return scene.sign(replace(submission, length=len(payload), digest=digest_of(payload)))
+    submission = scenario.answer(label)[0]
+    return scenario.sign(replace(submission, length=len(payload), digest=digest_of(payload)))
 
 
-def test_4_bytes_that_are_not_the_headers(scene: Scene) -> None:
-    submission, payload = scene.answer("moments")
+def test_4_bytes_that_are_not_the_headers(scenario: Scenario) -> None:
+    submission, payload = scenario.answer("moments")
     flipped = bytes([payload[0] ^ 1]) + payload[1:]
     for altered in (flipped, payload[:-1], payload + b"\0", b""):
-        failed(lambda altered=altered: scene.check_payload(submission, altered), "its header describes")  # type: ignore[misc]
+        failed(lambda altered=altered: scenario.check_payload(submission, altered), "its header describes")  # type: ignore[misc]
 
 
 VALUES: dict[str, tuple[int, str]] = {
@@ -208,43 +211,66 @@ VALUES: dict[str, tuple[int, str]] = {
 
 @pytest.mark.parametrize(("value", "sentence"), VALUES.values(), ids=VALUES.keys())
 @pytest.mark.parametrize("place", ["first", "last"])
-def test_4_a_ciphertext_that_is_none(scene: Scene, value: int, sentence: str, place: str) -> None:
-    payload, size = scene.answer("moments")[1], PUBLIC.ciphertext_bytes
+def test_4_a_ciphertext_that_is_none(scenario: Scenario, value: int, sentence: str, place: str) -> None:
+    payload, size = scenario.answer("moments")[1], PUBLIC.ciphertext_bytes
     bad = value.to_bytes(size, "big")
     whole = bad + payload[size:] if place == "first" else payload[:-size] + bad
-    failed(lambda: scene.check_payload(claim(scene, whole), whole), sentence)
+    failed(lambda: scenario.check_payload(claim(scenario, whole), whole), sentence)
 
 
-def test_4_a_vector_of_another_length(scene: Scene) -> None:
-    payload = scene.answer("moments")[1][: -PUBLIC.ciphertext_bytes]
-    failed(lambda: scene.check_payload(claim(scene, payload), payload), "length")
+def test_4_a_vector_of_another_length(scenario: Scenario) -> None:
+    payload = scenario.answer("moments")[1][: -PUBLIC.ciphertext_bytes]
+    failed(lambda: scenario.check_payload(claim(scenario, payload), payload), "length")
 
 
 @pytest.mark.parametrize("index", range(5))
-def test_4_a_code_outside_of_its_domain(scene: Scene, index: int) -> None:
-    study = scene.study
+def test_4_a_code_outside_of_its_domain(scenario: Scenario, index: int) -> None:
+    study, query = scenario.study, scenario.queries["rows"]
     rows = share_rows(study)[0]
     codings = codings_of(study)
-    columns = [column.copy() for column in read_rows(scene.answer("rows")[1], codings, rows)]
+    columns = [column.copy() for column in query.read_answer(scenario.answer("rows")[1], study, "north")]
+    assert [len(column) for column in columns] == [rows] * 5
     columns[index][-1] = codings[index].size - 1
-    sound = write_rows(columns)
-    scene.check_payload(claim(scene, sound, "rows"), sound, "rows")
+    sound = query.write_answer(columns)
+    scenario.check_payload(claim(scenario, sound, "rows"), sound, "rows")
     columns[index][-1] = codings[index].size
-    broken = write_rows(columns)
-    failed(lambda: scene.check_payload(claim(scene, broken, "rows"), broken, "rows"), study.attributes[index].name)
+    broken = query.write_answer(columns)
+    failed(
+        lambda: scenario.check_payload(claim(scenario, broken, "rows"), broken, "rows"), study.attributes[index].name
+    )
+
+
+@pytest.mark.parametrize("change", ["a byte less", "a byte more", "a column less", "a row less", "other bytes"])
+def test_4_rows_that_are_not_the_partys_share(scenario: Scenario, change: str) -> None:
+    query, payload = scenario.queries["rows"], scenario.answer("rows")[1]
+    columns = query.read_answer(payload, scenario.study, "north")
+    other = {
+        "a byte less": payload[:-1],
+        "a byte more": payload + b"\0",
+        "a column less": query.write_answer(columns[:-1]),
+        "a row less": query.write_answer([column[:-1] for column in columns]),
+        "other bytes": b"\xff" * len(payload),
+    }[change]
+    failed(lambda: scenario.check_payload(claim(scenario, other, "rows"), other, "rows"), "an answer")
 
 
 def test_4_no_rows_at_all_are_rows() -> None:
-    codings = codings_of(make_study())
-    assert [len(column) for column in read_rows(b"", codings, 0)] == [0] * 4
+    study = make_study(output_rows=1)
+    assert share_rows(study) == (0, 0, 1)
+    query = Synthesize(make_model(study), share_rows(study))
+    nothing = query.write_answer([np.zeros(0, dtype=coding.dtype) for coding in codings_of(study)])
+    assert [len(column) for column in query.read_answer(nothing, study, "north")] == [0] * 4
+    assert len(nothing) in query.answer_bytes(study, "north")
+    failed(lambda: query.read_answer(b"", study, "north"), "one column for each attribute")
+    failed(lambda: query.read_answer(nothing, study, "valley"), "has the wrong length")
 
 
 # The countersignature
 
 
-def test_the_countersignature_covers_every_step(scene: Scene) -> None:
-    submission, key = scene.answer("rows")[0], identity_of("north").public_key
-    steps = scene.steps("rows")
+def test_the_countersignature_covers_every_step(scenario: Scenario) -> None:
+    submission, key = scenario.answer("rows")[0], identity_of("north").public_key
+    steps = scenario.steps("rows")
     check_account("north", submission, steps, key)
     cheaper = [replace(steps[0], cost=steps[1].cost), steps[1]]
     for other in (steps[:1], steps[::-1], cheaper, [replace(steps[0], query="00"), steps[1]], []):
@@ -263,7 +289,7 @@ def exact_moments(study: Study) -> NDArray[np.int64]:
 
 
 def terms_of(study: Study) -> SumTerms:
-    return sum_terms(SumMoments(), plan_study(study).step("moments"), study)
+    return SumMoments().terms(plan_study(study).step("moments"), study)
 
 
 @pytest.fixture(scope="module")
@@ -276,10 +302,10 @@ def test_6_honest_noise_raises_no_alarm(large: Study) -> None:
     terms, exact = terms_of(large), exact_moments(large)
     check_moments(large, terms, exact)
     for seed in range(300):
-        coins = Coins(seed.to_bytes(32, "big"))
+        coins = seeded(seed)
         released = exact.copy()
         for _ in large.roster:
-            released += sample_shares(len(exact), shape=terms.shape, scale=terms.scale, coins=coins)
+            released += sample_shares(len(exact), shape=terms.law.shape, scale=terms.law.scale, coins=coins)
         check_moments(large, terms, released)
 
 
@@ -309,7 +335,7 @@ def test_6_a_moment_out_of_range(large: Study) -> None:
 
 
 def test_6_pairs_of_blocks_add_up_too() -> None:
-    wards = [{"name": name, "type": "categorical", "categories": ["a", "b", "c"]} for name in ("one", "two")]
+    wards = [categorical(name, ("a", "b", "c")) for name in ("one", "two")]
     study = make_study(rows=(4_000, 5_000, 6_000), epsilon="10", schema=wards)
     terms, design = terms_of(study), moment_design(study)
     exact = exact_moments(study)
@@ -318,3 +344,52 @@ def test_6_pairs_of_blocks_add_up_too() -> None:
     numbers[design.asked()] = np.arange(design.length)
     exact[numbers[1, 5]] += 4 * design.unit**2 * 5_000
     failed(lambda: check_moments(study, terms, exact), "do not add up")
+
+
+SETS: Sets = ((0, 1), (1, 2), (0, 2))
+
+
+def marginals_case() -> tuple[Study, SumTerms, list[NDArray[np.int64]]]:
+    """Three tables that overlap, of three features with 2, 3 and 4 values, without noise."""
+    method = {"name": "dp-subn", "encoding": "vanilla"}
+    schema = [categorical(f"x{i}", size) for i, size in enumerate((2, 3, 4))]
+    study = make_study(rows=(4_000, 5_000, 6_000), epsilon="10", schema=schema, method=method)
+    terms = SumMarginals(SETS).terms(plan_study(study).step("correlations"), study)
+    columns = [
+        np.concatenate(parts) for parts in zip(*(draw_columns(study, e.name) for e in study.roster), strict=True)
+    ]
+    tables = [
+        np.bincount(columns[x] * (2, 3, 4)[y] + columns[y], minlength=(2, 3, 4)[x] * (2, 3, 4)[y]) for x, y in SETS
+    ]
+    return study, terms, [table.astype(np.int64) for table in tables]
+
+
+def test_6_marginals_with_honest_noise_raise_no_alarm() -> None:
+    study, terms, tables = marginals_case()
+    check_marginals(study, terms, SETS, tables)
+    for seed in range(100):
+        coins = seeded(seed)
+        noise = sum(terms.law.sample(terms.length, coins=coins) for _ in study.roster)
+        assert not isinstance(noise, int)
+        released = SumMarginals(SETS).split(np.concatenate(tables) + noise, study)
+        check_marginals(study, terms, SETS, released)
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_6_a_marginal_that_counts_other_rows_is_found(place: int) -> None:
+    for sign in (1, -1):
+        study, terms, tables = marginals_case()
+        tables[place][-1] += sign * (tables[place].size * terms.noise_bound + 1)
+        failed(lambda t=(study, terms, SETS, tables): check_marginals(*t), "do not add up")  # type: ignore[misc]
+
+
+def test_6_marginals_that_disagree_are_found() -> None:
+    """The total is right, but the second table has the values of feature 1 in other numbers than the first."""
+    study, terms, tables = marginals_case()
+    gap = (2 + 4) * terms.noise_bound
+    tables[1][0] += gap + 1
+    tables[1][8] -= gap + 1
+    failed(lambda: check_marginals(study, terms, SETS, tables), "disagree with each other")
+    tables[1][0] -= 1
+    tables[1][8] += 1
+    check_marginals(study, terms, SETS, tables)

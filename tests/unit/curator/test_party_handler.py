@@ -5,36 +5,40 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from synod.common.crypto.canonical import Json, canonical_bytes
-from synod.common.protocol.queries import SumMoments
+from synod.common.protocol.queries.moments import SumMoments
+from synod.common.protocol.queries.parsing import AnyQuery, parse_query, read_query
+from synod.common.protocol.queries.rows import Synthesize, share_rows
 from synod.common.protocol.submission import digest_of
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
+from synod.curator import party_handler as handler_module
 from synod.curator.context import Context
-from synod.curator.party_handler import NOT_APPROVED, NextMove, PartyHandler
+from synod.curator.party_handler import DeclineReason, DocumentKind, MoveKind, NextMove, PartyHandler
 from synod.curator.session import seal_transcript
-from synod.curator.store import SeenHead, State
+from synod.curator.store import ReplyKind, SeenHead, State
 from tests.support.curators import Clock, hand_in, make_context, stored_answer
-from tests.support.parties import WIDE, Actor, identity_of, make_actors, make_study, make_transcript, paillier_key
-
-MOMENTS = canonical_bytes(SumMoments().to_json())
+from tests.support.keys import identity_of, paillier_key
+from tests.support.parties import PartyUnderTest, make_transcript, open_parties, seal
+from tests.support.studies import WIDE_SCHEMA, make_model, make_study
 
 
 @pytest.fixture(scope="module")
 def study() -> Study:
-    return make_study(schema=WIDE)
+    return make_study(schema=WIDE_SCHEMA)
 
 
 @pytest.fixture(scope="module")
-def actors(study: Study, tmp_path_factory: pytest.TempPathFactory) -> list[Actor]:
+def parties(study: Study, tmp_path_factory: pytest.TempPathFactory) -> list[PartyUnderTest]:
     """Everybody has answered the first round, in their own ledgers."""
-    made = make_actors(tmp_path_factory.mktemp("ledgers"), study)
-    document = seal_transcript(make_transcript(study, made), identity_of("curator"))
-    for actor in made:
-        actor.answer("moments", SumMoments(), document)
+    made = open_parties(tmp_path_factory.mktemp("ledgers"), study)
+    document = seal(make_transcript(study, made))
+    for party in made:
+        party.answer(document)
     return made
 
 
@@ -53,21 +57,21 @@ def handler(context: Context) -> PartyHandler:
     return PartyHandler(context)
 
 
-def enrol_all(handler: PartyHandler, study: Study, actors: Sequence[Actor]) -> None:
-    for actor in actors:
-        handler.enrol(study.digest(), actor.secrets.enrolment(actor.name, identity_of(actor.name)))
+def enrol_all(handler: PartyHandler, study: Study, parties: Sequence[PartyUnderTest]) -> None:
+    for party in parties:
+        handler.enrol(study.digest(), party.enrolment())
 
 
-def open_moments(context: Context, study: Study, actors: Sequence[Actor]) -> None:
+def open_moments(context: Context, study: Study, parties: Sequence[PartyUnderTest]) -> None:
     """As the session does it: the transcript is fixed, then the first query is logged."""
-    enrol_all(PartyHandler(context), study, actors)
-    envelope = seal_transcript(make_transcript(study, actors), context.identity)
+    enrol_all(PartyHandler(context), study, parties)
+    envelope = seal_transcript(make_transcript(study, parties), context.identity)
     context.store.fix_transcript(study.digest(), envelope)
-    context.store.open_query(study.digest(), "moments", MOMENTS, now=6)
+    context.store.open_query(study.digest(), "moments", canonical_bytes(SumMoments().to_json()), now=6)
 
 
 def kinds(handler: PartyHandler, *parties: str) -> list[str]:
-    return ["/".join(f"{m.kind} {m.label}".strip() for m in handler.moves(party, set())) for party in parties]
+    return ["/".join(f"{m.kind.value} {m.label}".strip() for m in handler.moves(party, set())) for party in parties]
 
 
 def refusal(code: Code, call: object) -> str:
@@ -81,16 +85,18 @@ def refusal(code: Code, call: object) -> str:
 # Moves
 
 
-def test_moves_through_a_study(handler: PartyHandler, context: Context, study: Study, actors: list[Actor]) -> None:
+def test_moves_through_a_study(
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
+) -> None:
     everybody = ("north", "harbour", "valley")
     assert kinds(handler, *everybody, "ghost") == ["enrol"] * 3 + [""]
-    handler.enrol(study.digest(), actors[0].secrets.enrolment("north", identity_of("north")))
+    handler.enrol(study.digest(), parties[0].enrolment())
     assert kinds(handler, *everybody) == ["", "enrol", "enrol"]
-    enrol_all(handler, study, actors)
+    enrol_all(handler, study, parties)
     assert kinds(handler, *everybody) == [""] * 3
-    open_moments(context, study, actors)
+    open_moments(context, study, parties)
     assert kinds(handler, *everybody, "ghost") == ["answer moments"] * 3 + [""]
-    hand_in(handler, "harbour", *stored_answer(actors[1], "moments"))
+    hand_in(handler, "harbour", *stored_answer(parties[1], "moments"))
     assert kinds(handler, *everybody) == ["answer moments", "", "answer moments"]
     context.store.close_query(study.digest(), "moments", b"sum")
     assert kinds(handler, *everybody) == [""] * 3
@@ -113,31 +119,31 @@ def test_one_move_for_each_study_and_none_for_those_to_skip(
     second = make_study(name="second", names=("north", "desert"), rows=(40, 7))
     context.store.add_study(second, now=9)
     assert handler.moves("north", set()) == [
-        NextMove(second.digest(), "second", "enrol"),
-        NextMove(study.digest(), "checked", "enrol"),
+        NextMove(second.digest(), "second", MoveKind.ENROL),
+        NextMove(study.digest(), "care-survey", MoveKind.ENROL),
     ]
-    assert [move.name for move in handler.moves("north", {second.digest()})] == ["checked"]
+    assert [move.name for move in handler.moves("north", {second.digest()})] == ["care-survey"]
     assert [move.name for move in handler.moves("desert", set())] == ["second"]
-    assert [move.name for move in handler.moves("valley", set())] == ["checked"]
+    assert [move.name for move in handler.moves("valley", set())] == ["care-survey"]
 
 
 # Who is on the roster
 
 
 def test_who_is_not_on_the_roster_gets_nothing(
-    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
 ) -> None:
-    open_moments(context, study, actors)
+    open_moments(context, study, parties)
     key = study.digest()
-    submission, _ = stored_answer(actors[0], "moments")
-    ghost = replace(actors[0].secrets.enrolment("north", identity_of("north")), name="ghost")
+    submission, _ = stored_answer(parties[0], "moments")
+    ghost = replace(parties[0].enrolment(), name="ghost")
     for call in (
-        lambda: handler.document("ghost", key, "study", ""),
-        lambda: handler.document("ghost", key, "transcript", ""),
-        lambda: handler.document("ghost", key, "query", "moments"),
+        lambda: handler.document("ghost", key, DocumentKind.STUDY),
+        lambda: handler.document("ghost", key, DocumentKind.TRANSCRIPT),
+        lambda: handler.query("ghost", key, "moments"),
         lambda: handler.open_round("ghost", submission),
         lambda: handler.enrol(key, ghost),
-        lambda: handler.decline("ghost", "", key, "spite"),
+        lambda: handler.decline("ghost", "", key, DeclineReason.CHECK_FAILED),
         lambda: handler.acknowledge("ghost", key),
     ):
         assert "ghost is not on the roster" in refusal(Code.NOT_ON_ROSTER, call)
@@ -146,8 +152,9 @@ def test_who_is_not_on_the_roster_gets_nothing(
 
 def test_unknown_studies(handler: PartyHandler) -> None:
     for call in (
-        lambda: handler.document("north", bytes(32), "study", ""),
-        lambda: handler.decline("north", "", bytes(32), "why"),
+        lambda: handler.document("north", bytes(32), DocumentKind.STUDY),
+        lambda: handler.query("north", bytes(32), "moments"),
+        lambda: handler.decline("north", "", bytes(32), DeclineReason.CHECK_FAILED),
         lambda: handler.acknowledge("north", bytes(32)),
     ):
         refusal(Code.NOT_FOUND, call)
@@ -157,9 +164,9 @@ def test_unknown_studies(handler: PartyHandler) -> None:
 
 
 def test_an_enrolment_is_believed_as_far_as_the_pinned_key_signed_it(
-    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
 ) -> None:
-    key, own = study.digest(), actors[0].secrets.enrolment("north", identity_of("north"))
+    key, own = study.digest(), parties[0].enrolment()
     for bad in (
         replace(own, signature=bytes(64)),
         replace(own, exchange=bytes(32)),
@@ -177,34 +184,97 @@ def test_an_enrolment_is_believed_as_far_as_the_pinned_key_signed_it(
 
 
 def test_nobody_enrols_in_a_study_that_has_ended(
-    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
 ) -> None:
     context.store.end_study(study.digest(), State.ABORTED, "why")
-    own = actors[0].secrets.enrolment("north", identity_of("north"))
+    own = parties[0].enrolment()
     assert "has ended" in refusal(Code.NOT_READY, lambda: handler.enrol(study.digest(), own))
 
 
 # Documents
 
 
-def test_documents(handler: PartyHandler, context: Context, study: Study, actors: list[Actor]) -> None:
+def test_documents(handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]) -> None:
     key = study.digest()
-    assert handler.document("north", key, "study", "") == canonical_bytes(study.to_json())
-    refusal(Code.NOT_READY, lambda: handler.document("north", key, "transcript", ""))
-    refusal(Code.NOT_FOUND, lambda: handler.document("north", key, "query", "moments"))
-    open_moments(context, study, actors)
-    assert json.loads(handler.document("north", key, "transcript", ""))["transcript"]["study"] == key.hex()
-    assert handler.document("north", key, "query", "moments") == MOMENTS
+    assert handler.document("north", key, DocumentKind.STUDY) == canonical_bytes(study.to_json())
+    refusal(Code.NOT_READY, lambda: handler.document("north", key, DocumentKind.TRANSCRIPT))
+    refusal(Code.NOT_FOUND, lambda: handler.query("north", key, "moments"))
+    open_moments(context, study, parties)
+    assert json.loads(handler.document("north", key, DocumentKind.TRANSCRIPT))["study"] == key.hex()
+    assert handler.query("north", key, "moments") == SumMoments()
+
+
+def test_what_a_party_is_told_is_the_logged_query(
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
+) -> None:
+    """The message on the wire and the log's canonical form are one question, with one Q."""
+    open_moments(context, study, parties)
+    key, asked = study.digest(), Synthesize(make_model(study), share_rows(study))
+    context.store.close_query(key, "moments", b"")
+    refusal(Code.NOT_FOUND, lambda: handler.query("north", key, "rows"))
+    context.store.open_query(key, "rows", canonical_bytes(asked.to_json()), now=7)
+    for label in ("moments", "rows"):
+        logged = context.store.query(key, label)
+        for party in ("north", "harbour", "valley"):
+            told = handler.query(party, key, label)
+            assert canonical_bytes(told.to_json()) == logged
+            assert canonical_bytes(parse_query(told.to_proto(), study).to_json()) == logged
+
+
+def test_a_rounds_query_is_read_once_however_many_answer(
+    handler: PartyHandler,
+    context: Context,
+    study: Study,
+    parties: list[PartyUnderTest],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[Any] = []
+
+    def counted(data: Any, study: Study) -> AnyQuery:
+        read.append(data)
+        return read_query(data, study)
+
+    monkeypatch.setattr(handler_module, "read_query", counted)
+    open_moments(context, study, parties)
+    for party in parties:
+        handler.query(party.name, study.digest(), "moments")
+        hand_in(handler, party.name, *stored_answer(party, "moments"))
+        hand_in(handler, party.name, *stored_answer(party, "moments"))
+    assert context.store.submitters(study.digest(), "moments") == {"north", "harbour", "valley"}
+    assert read == [{"kind": "sum-moments"}]
+    context.store.close_query(study.digest(), "moments", b"")
+    rows = Synthesize(make_model(study), share_rows(study))
+    context.store.open_query(study.digest(), "rows", canonical_bytes(rows.to_json()), now=7)
+    for party in parties:
+        handler.query(party.name, study.digest(), "rows")
+        handler.query(party.name, study.digest(), "moments")
+    assert read[1:] == [json.loads(canonical_bytes(rows.to_json()))]
+
+
+def test_queries_that_are_kept_are_few_and_never_mixed_up(
+    handler: PartyHandler, context: Context, study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handler_module, "MOST_QUERIES", 2)
+    studies = [study, *(make_study(name=f"study-{i}", rows=(40 + i, 50, 60)) for i in range(4))]
+    for number, other in enumerate(studies):
+        context.store.add_study(other, now=9)
+        rows = Synthesize(make_model(other), share_rows(other))
+        context.store.open_query(other.digest(), "rows", canonical_bytes(rows.to_json()), now=10 + number)
+    for other in (*studies, *reversed(studies), *studies):
+        told = handler.query("north", other.digest(), "rows")
+        assert isinstance(told, Synthesize)
+        assert told.rows == share_rows(other)
+        assert len(handler._queries) <= 2
 
 
 # Submissions
 
 
 def test_a_replayed_submission_is_welcome_and_changes_nothing(
-    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
 ) -> None:
-    open_moments(context, study, actors)
-    submission, payload = stored_answer(actors[0], "moments")
+    open_moments(context, study, parties)
+    submission, payload = stored_answer(parties[0], "moments")
     for _ in range(3):
         hand_in(handler, "north", submission, payload)
     assert context.store.submitters(study.digest(), "moments") == {"north"}
@@ -212,30 +282,30 @@ def test_a_replayed_submission_is_welcome_and_changes_nothing(
 
 
 def test_a_lost_reply_is_made_good_after_the_end(
-    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
 ) -> None:
-    open_moments(context, study, actors)
-    hand_in(handler, "north", *stored_answer(actors[0], "moments"))
+    open_moments(context, study, parties)
+    hand_in(handler, "north", *stored_answer(parties[0], "moments"))
     context.store.end_study(study.digest(), State.ABORTED, "why")
-    hand_in(handler, "north", *stored_answer(actors[0], "moments"))
+    hand_in(handler, "north", *stored_answer(parties[0], "moments"))
     assert "no such round" in refusal(
-        Code.NOT_READY, lambda: hand_in(handler, "harbour", *stored_answer(actors[1], "moments"))
+        Code.NOT_READY, lambda: hand_in(handler, "harbour", *stored_answer(parties[1], "moments"))
     )
 
 
 def test_another_partys_submission_cannot_be_replayed(
-    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
 ) -> None:
-    open_moments(context, study, actors)
-    refusal(Code.CHECK_FAILED, lambda: hand_in(handler, "harbour", *stored_answer(actors[0], "moments")))
+    open_moments(context, study, parties)
+    refusal(Code.CHECK_FAILED, lambda: hand_in(handler, "harbour", *stored_answer(parties[0], "moments")))
     assert context.store.submitters(study.digest(), "moments") == set()
 
 
 def test_altered_submissions_are_refused_and_not_stored(
-    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
 ) -> None:
-    open_moments(context, study, actors)
-    submission, payload = stored_answer(actors[0], "moments")
+    open_moments(context, study, parties)
+    submission, payload = stored_answer(parties[0], "moments")
     flipped = payload[:-1] + bytes([payload[-1] ^ 1])
     for header, body in (
         (submission, flipped),
@@ -250,11 +320,11 @@ def test_altered_submissions_are_refused_and_not_stored(
 
 
 def test_a_second_answer_of_the_same_party_is_refused(
-    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
 ) -> None:
     """Check 5: even one that is sound and signed."""
-    open_moments(context, study, actors)
-    submission, payload = stored_answer(actors[0], "moments")
+    open_moments(context, study, parties)
+    submission, payload = stored_answer(parties[0], "moments")
     hand_in(handler, "north", submission, payload)
     size = paillier_key().public.ciphertext_bytes
     assert len(payload) > 2 * size
@@ -266,10 +336,12 @@ def test_a_second_answer_of_the_same_party_is_refused(
     assert list(context.store.payloads(study.digest(), "moments", ["north"])) == [payload]
 
 
-def test_a_round_must_be_open(handler: PartyHandler, context: Context, study: Study, actors: list[Actor]) -> None:
-    submission, payload = stored_answer(actors[0], "moments")
+def test_a_round_must_be_open(
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
+) -> None:
+    submission, payload = stored_answer(parties[0], "moments")
     refusal(Code.NOT_READY, lambda: hand_in(handler, "north", submission, payload))
-    open_moments(context, study, actors)
+    open_moments(context, study, parties)
     unknown = replace(submission, label="more")
     refusal(Code.NOT_READY, lambda: hand_in(handler, "north", unknown, payload))
     early = replace(submission, label="rows").signed_by(identity_of("north"), "north", [])
@@ -280,33 +352,34 @@ def test_a_round_must_be_open(handler: PartyHandler, context: Context, study: St
 
 
 def test_not_approved_is_noted_and_may_change(
-    handler: PartyHandler, context: Context, study: Study, actors: list[Actor]
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
 ) -> None:
-    handler.decline("north", "", study.digest(), NOT_APPROVED)
-    assert context.store.replied(study.digest(), "north", NOT_APPROVED)
+    handler.decline("north", "", study.digest(), DeclineReason.NOT_APPROVED)
+    assert context.store.replied(study.digest(), "north", ReplyKind.NOT_APPROVED)
     assert context.store.study(study.digest()).outcome is None
     assert kinds(handler, "north") == ["enrol"]
-    enrol_all(handler, study, actors)
+    enrol_all(handler, study, parties)
 
 
 def test_any_other_decline_ends_the_study_and_says_who(handler: PartyHandler, context: Context, study: Study) -> None:
     north, valley = (identity_of(name).fingerprint for name in ("north", "valley"))
     for stranger in ("", valley):
         refusal(
-            Code.CHECK_FAILED, lambda stranger=stranger: handler.decline("north", stranger, study.digest(), "spite")
+            Code.CHECK_FAILED,
+            lambda stranger=stranger: handler.decline("north", stranger, study.digest(), DeclineReason.CHECK_FAILED),
         )
     assert context.store.study(study.digest()).outcome is None
-    handler.decline("north", north, study.digest(), "its operator revoked the approval")
-    handler.decline("valley", valley, study.digest(), "too late")
+    handler.decline("north", north, study.digest(), DeclineReason.REVOKED)
+    handler.decline("valley", valley, study.digest(), DeclineReason.CHECK_FAILED)
     record = context.store.study(study.digest())
-    assert (record.outcome, record.reason) == ("aborted", "north declined: its operator revoked the approval.")
+    assert (record.outcome, record.reason) == (State.ABORTED, "north declined: its operator revoked the approval.")
     assert kinds(handler, "harbour") == ["aborted"]
 
 
 def test_a_published_study_stays_published(handler: PartyHandler, context: Context, study: Study) -> None:
     context.store.end_study(study.digest(), State.PUBLISHED)
-    handler.decline("north", identity_of("north").fingerprint, study.digest(), "changed its mind")
-    assert context.store.study(study.digest()).outcome == "published"
+    handler.decline("north", identity_of("north").fingerprint, study.digest(), DeclineReason.REVOKED)
+    assert context.store.study(study.digest()).outcome is State.PUBLISHED
 
 
 # Heads of ledgers

@@ -3,7 +3,6 @@
 import asyncio
 import errno
 import json
-import shutil
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,104 +14,62 @@ import pytest
 from numpy.typing import NDArray
 
 from synod.common.protocol.manifest import verify_release
-from synod.common.protocol.queries import EncryptedSum, SumMoments, moment_design
+from synod.common.protocol.queries.base import SumQuery
+from synod.common.protocol.queries.moments import moment_design
 from synod.common.protocol.submission import AnsweredStep, digest_of
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.encoding import Codes
 from synod.common.study.study import Study
+from synod.curator import combine as combine_module
 from synod.curator import session as session_module
 from synod.curator.context import Context
 from synod.curator.methods import hpdp_dp
-from synod.curator.party_handler import PartyHandler
+from synod.curator.party_handler import DeclineReason, PartyHandler
 from synod.curator.release import files as release
 from synod.curator.store import STORE_FILE, State, Store
 from synod.party import answer
-from synod.party.ledger import Ledger
-from tests.support.curators import Clock, hand_in, make_context, make_session, play, stored_answer
-from tests.support.parties import (
-    CURATOR,
-    MAX_CELLS,
-    Actor,
-    draw_columns,
-    identity_of,
-    make_actors,
-    make_study,
-    make_transcript,
-    paillier_key,
-    seal,
+from tests.support.curators import (
+    WAIT_SECONDS,
+    Clock,
+    copy_parties,
+    hand_in,
+    make_context,
+    make_moves,
+    make_session,
+    release_files,
+    run_study,
+    stored_answer,
 )
-
-WAIT_SECONDS = 60
-LINEAR: dict[str, Any] = {"method": {"name": "hpdp-dp", "link": "linear"}}  # without the copula's iteration: quick
+from tests.support.keys import CURATOR, identity_of, paillier_key
+from tests.support.parties import PartyUnderTest, make_transcript, open_parties, seal
+from tests.support.studies import LINEAR, make_study
 
 
 @pytest.fixture(scope="module")
 def study() -> Study:
-    return make_study(epsilon="50", **LINEAR)
+    return make_study(epsilon="50", method=LINEAR)
 
 
 @pytest.fixture(scope="module")
 def ledgers(study: Study, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Approved, and not asked anything yet; tests play with copies."""
+    """Approved, and not asked anything yet; tests make_moves with copies."""
     folder = tmp_path_factory.mktemp("ledgers")
-    for actor in make_actors(folder, study.model_copy()):
-        actor.ledger.close()
+    for party in open_parties(folder, study.model_copy()):
+        party.ledger.close()
     return folder
-
-
-def copy_actors(study: Study, ledgers: Path, folder: Path) -> list[Actor]:
-    shutil.copytree(ledgers, folder)
-    return [open_actor(study, folder, entry.name) for entry in study.roster]
-
-
-def open_actor(study: Study, folder: Path, name: str) -> Actor:
-    from synod.party.rounds import Responder
-    from synod.party.table.source import Snapshot
-
-    curator, ledger = identity_of(CURATOR).fingerprint, Ledger.open(folder / name)
-    responder = Responder(name, identity_of(name), ledger, curator, 1, MAX_CELLS)
-    return Actor(responder, study, Snapshot(draw_columns(study, name)))
-
-
-async def run_through(
-    folder: Path, study: Study, actors: Sequence[Actor], stops: Sequence[int] = ()
-) -> list[tuple[str, str, str]]:
-    """Runs a study to its end; after each number of moves in `stops` the curator is gone and comes back."""
-    made: list[tuple[str, str, str]] = []
-    for most_moves in (*stops, 1_000):
-        context = make_context(folder)
-        context.store.add_study(study, now=5)
-        task = asyncio.create_task(make_session(context, study).run())
-        made += await play(context, actors, most_moves=most_moves)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        context.store.close()
-    return made
-
-
-def run(folder: Path, study: Study, actors: Sequence[Actor], stops: Sequence[int] = ()) -> list[tuple[str, str, str]]:
-    return asyncio.run(asyncio.wait_for(run_through(folder, study, actors, stops), WAIT_SECONDS))
-
-
-def release_files(folder: Path, study: Study) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (folder / "releases" / study.digest().hex()).iterdir()}
 
 
 @pytest.fixture(scope="module")
 def straight(study: Study, ledgers: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The release of a run that nothing interrupted."""
     folder = tmp_path_factory.mktemp("straight")
-    run(folder / "curator", study, copy_actors(study, ledgers, folder / "ledgers"))
+    run_study(folder / "curator", study, copy_parties(study, ledgers, folder / "ledgers"))
     return release_files(folder / "curator", study)
 
 
-def charges(actor: Actor) -> list[str]:
-    return [entry["label"] for entry in actor.ledger.entries() if entry["kind"] == "charged"]
-
-
 def test_a_study_is_published_and_verifies(study: Study, ledgers: Path, tmp_path: Path) -> None:
-    actors = copy_actors(study, ledgers, tmp_path / "ledgers")
-    made = run(tmp_path / "curator", study, actors)
+    parties = copy_parties(study, ledgers, tmp_path / "ledgers")
+    made = run_study(tmp_path / "curator", study, parties)
     names = [entry.name for entry in study.roster]
     kinds = ("enrol", "answer", "answer", "published")
     labels = ("", "moments", "rows", "")
@@ -122,32 +79,32 @@ def test_a_study_is_published_and_verifies(study: Study, ledgers: Path, tmp_path
     assert (folder / "synthetic.csv").read_text().count("\n") == 151
     store = Store(tmp_path / "curator")
     assert store.state(store.study(study.digest())) is State.PUBLISHED
-    assert all(charges(actor) == ["moments", "rows"] for actor in actors)
+    assert all(party.charges() == ["moments", "rows"] for party in parties)
 
 
 @pytest.mark.parametrize("stops", [(n,) for n in range(10)] + [(1,) * 9, (2, 3, 2)], ids=str)
 def test_a_restart_anywhere_gives_the_same_release_and_asks_nothing_twice(
     study: Study, ledgers: Path, straight: dict[str, bytes], tmp_path: Path, stops: tuple[int, ...]
 ) -> None:
-    actors = copy_actors(study, ledgers, tmp_path / "ledgers")
-    made = run(tmp_path / "curator", study, actors, stops)
+    parties = copy_parties(study, ledgers, tmp_path / "ledgers")
+    made = run_study(tmp_path / "curator", study, parties, stops)
     assert len(made) == len(set(made)) == 12, "a move was asked for twice"
     assert release_files(tmp_path / "curator", study) == straight
-    assert all(charges(actor) == ["moments", "rows"] for actor in actors)
+    assert all(party.charges() == ["moments", "rows"] for party in parties)
 
 
 def test_an_answered_query_comes_from_the_log(
     study: Study, ledgers: Path, straight: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a restart nothing is decrypted or fitted again: the payloads may even be gone, and the library other."""
-    actors = copy_actors(study, ledgers, tmp_path / "ledgers")
+    parties = copy_parties(study, ledgers, tmp_path / "ledgers")
     folder = tmp_path / "curator"
 
     async def first_half() -> None:
         context = make_context(folder)
         context.store.add_study(study, now=5)
         task = asyncio.create_task(make_session(context, study).run())
-        await play(context, actors, most_moves=7)
+        await make_moves(context, parties, most_moves=7)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         context.store.close()
@@ -161,25 +118,25 @@ def test_an_answered_query_comes_from_the_log(
         raise AssertionError("done again")
 
     monkeypatch.setattr(hpdp_dp, "fit_model", refuse)
-    monkeypatch.setattr(session_module, "add_all", refuse)
-    run(folder, study, actors)
+    monkeypatch.setattr(combine_module, "add_all", refuse)
+    run_study(folder, study, parties)
     assert release_files(folder, study) == straight
 
 
 def test_the_log_holds_the_query_before_anybody_is_asked(study: Study, ledgers: Path, tmp_path: Path) -> None:
-    actors = copy_actors(study, ledgers, tmp_path / "ledgers")
+    parties = copy_parties(study, ledgers, tmp_path / "ledgers")
     clock = Clock()
 
-    async def scene() -> None:
+    async def scenario() -> None:
         context = make_context(tmp_path / "curator", clock)
         context.store.add_study(study, now=5)
         task = asyncio.create_task(make_session(context, study).run())
         assert context.store.unanswered(study.digest()) is None
-        await play(context, actors, most_moves=2)
+        await make_moves(context, parties, most_moves=2)
         await asyncio.sleep(0.02)
         assert context.store.unanswered(study.digest()) is None, "a round is open before all have enrolled"
         clock.now = 2_000.0
-        await play(context, actors, most_moves=1)
+        await make_moves(context, parties, most_moves=1)
         for _ in range(200):
             if context.store.unanswered(study.digest()):
                 break
@@ -188,14 +145,14 @@ def test_the_log_holds_the_query_before_anybody_is_asked(study: Study, ledgers: 
         assert query is not None
         assert (query.label, query.sequence, query.opened) == ("moments", 1, 2_000)
         assert context.store.query(study.digest(), "moments") == b'{"kind":"sum-moments"}'
-        assert all(charges(actor) == [] for actor in actors)
+        assert all(party.charges() == [] for party in parties)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
-    asyncio.run(asyncio.wait_for(scene(), WAIT_SECONDS))
+    asyncio.run(asyncio.wait_for(scenario(), WAIT_SECONDS))
 
 
-def outcome_of(folder: Path, study: Study) -> tuple[str | None, str]:
+def outcome_of(folder: Path, study: Study) -> tuple[State | None, str]:
     store = Store(folder)
     record = store.study(study.digest())
     store.close()
@@ -203,75 +160,75 @@ def outcome_of(folder: Path, study: Study) -> tuple[str | None, str]:
 
 
 def test_a_replay_that_asks_otherwise_stops_the_study(study: Study, ledgers: Path, tmp_path: Path) -> None:
-    actors = copy_actors(study, ledgers, tmp_path / "ledgers")
+    parties = copy_parties(study, ledgers, tmp_path / "ledgers")
     folder = tmp_path / "curator"
 
-    async def scene() -> None:
+    async def scenario() -> None:
         context = make_context(folder)
         context.store.add_study(study, now=5)
         context.store.open_query(study.digest(), "moments", b'{"kind":"other"}', now=6)
         task = asyncio.create_task(make_session(context, study).run())
-        await play(context, actors)
+        await make_moves(context, parties)
         await task
 
-    asyncio.run(asyncio.wait_for(scene(), WAIT_SECONDS))
+    asyncio.run(asyncio.wait_for(scenario(), WAIT_SECONDS))
     outcome, reason = outcome_of(folder, study)
-    assert outcome == "aborted"
+    assert outcome is State.ABORTED
     assert "not the logged one" in reason
 
 
-def spoil_masks(actor: Actor, actors: Sequence[Actor], context: Context) -> None:
+def spoil_masks(party: PartyUnderTest, parties: Sequence[PartyUnderTest], context: Context) -> None:
     """An answer of the right form under the party's own signature, whose masks are of another transcript."""
-    study = actor.study
-    transcript = make_transcript(study, actors, paillier_key(2))
-    other = replace(transcript, modulus=paillier_key().public.n, generator=paillier_key().public.h_s)
+    study = party.study
+    transcript = make_transcript(study, parties, paillier_key(2))
+    other = replace(transcript, key=paillier_key().public)
     changed = other.enrolments[0]
     swapped = replace(changed, nonce=bytes(32)).signed_by(identity_of(changed.name), study.digest())
-    actor.answer("moments", SumMoments(), seal(replace(other, enrolments=(swapped, *other.enrolments[1:]))))
-    submission, payload = stored_answer(actor, "moments")
-    right = make_transcript(study, actors).digest(study)
+    party.answer(seal(replace(other, enrolments=(swapped, *other.enrolments[1:]))))
+    submission, payload = stored_answer(party, "moments")
+    right = make_transcript(study, parties).digest(study)
     steps = [AnsweredStep("moments", submission.query.hex(), study.budget)]
     bound = replace(submission, transcript=right, digest=digest_of(payload))
-    hand_in(PartyHandler(context), actor.name, bound.signed_by(identity_of(actor.name), actor.name, steps), payload)
+    hand_in(PartyHandler(context), party.name, bound.signed_by(identity_of(party.name), party.name, steps), payload)
 
 
 def test_a_sum_that_does_not_come_out_ends_the_study_for_good(study: Study, ledgers: Path, tmp_path: Path) -> None:
     """Nothing is asked again: one bad party must not drain the others' budgets."""
-    actors = copy_actors(study, ledgers, tmp_path / "ledgers")
+    parties = copy_parties(study, ledgers, tmp_path / "ledgers")
     folder = tmp_path / "curator"
 
-    async def scene() -> list[tuple[str, str, str]]:
+    async def scenario() -> list[tuple[str, str, str]]:
         context = make_context(folder)
         context.store.add_study(study, now=5)
         task = asyncio.create_task(make_session(context, study).run())
-        await play(context, actors, most_moves=3)
+        await make_moves(context, parties, most_moves=3)
         await asyncio.sleep(0.05)
-        spoil_masks(actors[2], actors, context)
-        made = await play(context, actors)
+        spoil_masks(parties[2], parties, context)
+        made = await make_moves(context, parties)
         await task
         return made
 
-    made = asyncio.run(asyncio.wait_for(scene(), WAIT_SECONDS))
+    made = asyncio.run(asyncio.wait_for(scenario(), WAIT_SECONDS))
     assert sorted(kind for _, kind, _ in made) == ["aborted"] * 3 + ["answer"] * 2
     outcome, reason = outcome_of(folder, study)
-    assert outcome == "aborted"
+    assert outcome is State.ABORTED
     assert "masks did not cancel" in reason
     assert not (folder / "releases").exists()
-    assert [charges(actor) for actor in actors] == [["moments"]] * 3
+    assert [party.charges() for party in parties] == [["moments"]] * 3
 
 
 def test_a_party_that_lies_grossly_ends_the_study(
     study: Study, ledgers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Check 6: well packed, masked and signed, but its counts are of a hundred rows more than it has."""
-    actors = copy_actors(study, ledgers, tmp_path / "ledgers")
+    parties = copy_parties(study, ledgers, tmp_path / "ledgers")
     folder, honest, design = tmp_path / "curator", answer.noisy_values, moment_design(study)
     (_, block), *_ = design.block_slices()
     numbers = np.full((design.width, design.width), -1)
     numbers[design.asked()] = np.arange(design.length)
 
     def lie(
-        query: EncryptedSum, study: Study, columns: Sequence[Codes], *args: Any, **kwargs: Any
+        query: SumQuery[Any], study: Study, columns: Sequence[Codes], *args: Any, **kwargs: Any
     ) -> NDArray[np.int64]:
         values = honest(query, study, columns, *args, **kwargs)
         if len(columns[0]) == 60:
@@ -279,17 +236,17 @@ def test_a_party_that_lies_grossly_ends_the_study(
         return values
 
     monkeypatch.setattr(answer, "noisy_values", lie)
-    made = run(folder, study, actors)
+    made = run_study(folder, study, parties)
     assert sorted(kind for _, kind, _ in made) == ["aborted"] * 3 + ["answer"] * 3 + ["enrol"] * 3
     outcome, reason = outcome_of(folder, study)
-    assert outcome == "aborted"
+    assert outcome is State.ABORTED
     assert "do not add up to the row count" in reason
 
 
 def test_trouble_with_the_disk_is_waited_out(
     study: Study, ledgers: Path, straight: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    actors = copy_actors(study, ledgers, tmp_path / "ledgers")
+    parties = copy_parties(study, ledgers, tmp_path / "ledgers")
     failures = [SynodError(Code.STORAGE, "the disk is full."), SynodError(Code.STORAGE, "the disk is full.")]
     write = release.write_release
 
@@ -300,7 +257,7 @@ def test_trouble_with_the_disk_is_waited_out(
 
     monkeypatch.setattr(session_module, "RETRY_SECONDS", 0.001)
     monkeypatch.setattr(session_module, "write_release", fail_first)
-    run(tmp_path / "curator", study, actors)
+    run_study(tmp_path / "curator", study, parties)
     assert failures == []
     assert release_files(tmp_path / "curator", study) == straight
 
@@ -309,7 +266,7 @@ def test_a_full_disk_under_the_release_is_waited_out(
     study: Study, ledgers: Path, straight: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file system's own error, in the middle of writing."""
-    actors = copy_actors(study, ledgers, tmp_path / "ledgers")
+    parties = copy_parties(study, ledgers, tmp_path / "ledgers")
     write, failures = Path.write_text, ["model.json", "model.json"]
 
     def fail_first(path: Path, *args: Any, **kwargs: Any) -> int:
@@ -320,7 +277,7 @@ def test_a_full_disk_under_the_release_is_waited_out(
 
     monkeypatch.setattr(session_module, "RETRY_SECONDS", 0.001)
     monkeypatch.setattr(Path, "write_text", fail_first)
-    run(tmp_path / "curator", study, actors)
+    run_study(tmp_path / "curator", study, parties)
     assert failures == []
     assert release_files(tmp_path / "curator", study) == straight
 
@@ -328,28 +285,28 @@ def test_a_full_disk_under_the_release_is_waited_out(
 @pytest.mark.parametrize("before", [0, 3, 4])
 def test_a_session_ends_when_its_study_is_declined(study: Study, ledgers: Path, tmp_path: Path, before: int) -> None:
     """It neither waits for ever nor goes on with a study that has ended."""
-    actors = copy_actors(study, ledgers, tmp_path / "ledgers")
+    parties = copy_parties(study, ledgers, tmp_path / "ledgers")
     folder = tmp_path / "curator"
 
-    async def scene() -> None:
+    async def scenario() -> None:
         context = make_context(folder)
         context.store.add_study(study, now=5)
         task = asyncio.create_task(make_session(context, study).run())
-        await play(context, actors, most_moves=before)
+        await make_moves(context, parties, most_moves=before)
         await asyncio.sleep(0.05)
         PartyHandler(context).decline(
-            "harbour", identity_of("harbour").fingerprint, study.digest(), "its operator revoked the approval"
+            "harbour", identity_of("harbour").fingerprint, study.digest(), DeclineReason.REVOKED
         )
         await asyncio.wait_for(task, 10)
 
-    asyncio.run(asyncio.wait_for(scene(), WAIT_SECONDS))
+    asyncio.run(asyncio.wait_for(scenario(), WAIT_SECONDS))
     outcome, reason = outcome_of(folder, study)
-    assert (outcome, reason) == ("aborted", "harbour declined: its operator revoked the approval.")
+    assert (outcome, reason) == (State.ABORTED, "harbour declined: its operator revoked the approval.")
 
 
 def test_a_seed_is_drawn_once_and_logged(ledgers: Path, study: Study, tmp_path: Path) -> None:
     """With `seed: null` a restart goes on with the seed that the log has."""
-    unseeded = make_study(seed=None, **LINEAR)
+    unseeded = make_study(seed=None, method=LINEAR)
     context = make_context(tmp_path)
     context.store.add_study(unseeded, now=5)
     drawn = {asyncio.run(make_session(context, unseeded)._seed()) for _ in range(5)}

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from synod.common.protocol.submission import Submission, digest_of
 from synod.common.protocol.transcript import Enrolment
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
-from synod.curator.store import STORE_FILE, OpenQuery, SeenHead, State, Store
-from tests.support.parties import identity_of, make_study
+from synod.curator.store import STORE_FILE, OpenQuery, ReplyKind, SeenHead, State, Store
+from tests.support.curators import make_submission
+from tests.support.keys import identity_of
+from tests.support.studies import make_study
 
 ENROLMENT = Enrolment("north", identity_of("north").public_key, b"\1" * 32, b"\2" * 32, b"\3" * 64)
 
@@ -30,12 +31,6 @@ def study(store: Store) -> Study:
     return study
 
 
-def make_submission(study: Study, payload: bytes = b"answer", label: str = "moments") -> Submission:
-    return Submission(
-        study.digest(), b"\4" * 32, label, b"\5" * 32, b"\6" * 32, len(payload), digest_of(payload), b"\7", b"\x08"
-    )
-
-
 def conflict(error: pytest.ExceptionInfo[SynodError]) -> bool:
     return error.value.code is Code.CONFLICT
 
@@ -47,6 +42,16 @@ def test_a_study_comes_back_as_it_was(store: Store, study: Study, tmp_path: Path
     assert (record.study, record.created, record.outcome, record.reason) == (study, 10, None, "")
     assert again.study_named(study.name) == record
     assert again.studies() == [record]
+
+
+def test_what_is_stored_keeps_its_words(store: Store, study: Study, tmp_path: Path) -> None:
+    store.add_reply(study.digest(), "north", ReplyKind.NOT_APPROVED)
+    store.add_reply(study.digest(), "north", ReplyKind.ACKNOWLEDGED)
+    store.end_study(study.digest(), State.ABORTED, "why")
+    with sqlite3.connect(tmp_path / STORE_FILE) as connection:
+        assert connection.execute("SELECT outcome FROM studies").fetchall() == [("aborted",)]
+        kinds = {kind for (kind,) in connection.execute("SELECT kind FROM replies")}
+    assert kinds == {"not-approved", "acknowledged"}
 
 
 def test_a_study_is_added_once_and_its_name_is_its_own(store: Store, study: Study) -> None:
@@ -74,7 +79,19 @@ def test_unknown_studies(store: Store) -> None:
 
 def test_the_newest_study_comes_first(store: Store, study: Study) -> None:
     store.add_study(make_study(name="younger"), now=11)
-    assert [record.study.name for record in store.studies()] == ["younger", "checked"]
+    assert [record.study.name for record in store.studies()] == ["younger", "care-survey"]
+
+
+def test_a_party_has_the_studies_of_its_rosters(store: Store, study: Study, tmp_path: Path) -> None:
+    second = make_study(name="second", names=("north", "desert"), rows=(4, 7))
+    store.add_study(second, now=11)
+    store.close()
+    again = Store(tmp_path)
+    found = {name: [record.study for record in again.studies_of(name)] for name in ("north", "valley", "desert", "x")}
+    assert found == {"north": [second, study], "valley": [study], "desert": [second], "x": []}
+    assert again.is_pinned("desert", identity_of("desert").fingerprint)
+    assert not again.is_pinned("desert", identity_of("north").fingerprint)
+    assert not again.is_pinned("x", identity_of("x").fingerprint)
 
 
 def test_states_follow_from_what_is_stored(store: Store, study: Study) -> None:
@@ -100,7 +117,7 @@ def test_a_study_ends_once(store: Store, study: Study) -> None:
     store.end_study(study.digest(), State.ABORTED, "first")
     store.end_study(study.digest(), State.PUBLISHED, "second")
     record = store.study(study.digest())
-    assert (record.outcome, record.reason) == ("aborted", "first")
+    assert (record.outcome, record.reason) == (State.ABORTED, "first")
 
 
 def test_an_end_drops_payloads_of_that_study_alone(store: Store, study: Study) -> None:
@@ -216,12 +233,12 @@ def test_another_submission_for_the_same_round_is_refused(store: Store, study: S
 
 
 def test_replies_are_noted_once(store: Store, study: Study) -> None:
-    assert not store.replied(study.digest(), "north", "acknowledged")
-    store.add_reply(study.digest(), "north", "acknowledged")
-    store.add_reply(study.digest(), "north", "acknowledged")
-    assert store.replied(study.digest(), "north", "acknowledged")
-    assert not store.replied(study.digest(), "north", "not-approved")
-    assert not store.replied(study.digest(), "valley", "acknowledged")
+    assert not store.replied(study.digest(), "north", ReplyKind.ACKNOWLEDGED)
+    store.add_reply(study.digest(), "north", ReplyKind.ACKNOWLEDGED)
+    store.add_reply(study.digest(), "north", ReplyKind.ACKNOWLEDGED)
+    assert store.replied(study.digest(), "north", ReplyKind.ACKNOWLEDGED)
+    assert not store.replied(study.digest(), "north", ReplyKind.NOT_APPROVED)
+    assert not store.replied(study.digest(), "valley", ReplyKind.ACKNOWLEDGED)
 
 
 def test_the_highest_head_of_a_ledger_stays(store: Store) -> None:
@@ -268,7 +285,17 @@ def test_a_full_disk_stores_nothing_and_says_so(store: Store, study: Study, tmp_
 def test_no_private_key_is_in_the_store(store: Store, study: Study, tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / STORE_FILE) as connection:
         names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    assert names == {"studies", "enrolments", "transcripts", "queries", "notes", "submissions", "replies", "heads"}
+    assert names == {
+        "studies",
+        "rosters",
+        "enrolments",
+        "transcripts",
+        "queries",
+        "notes",
+        "submissions",
+        "replies",
+        "heads",
+    }
     assert (tmp_path / STORE_FILE).stat().st_mode & 0o077 == 0
 
 
@@ -280,7 +307,7 @@ def test_a_reader_on_another_thread_never_sees_a_transaction_half_done(tmp_path:
 
     def look() -> None:
         written.wait(10)
-        seen.append(store.replied(b"study", "north", "acknowledged"))
+        seen.append(store.replied(b"study", "north", ReplyKind.ACKNOWLEDGED))
 
     def write_and_fail() -> None:
         with store._transaction():
@@ -296,3 +323,14 @@ def test_a_reader_on_another_thread_never_sees_a_transaction_half_done(tmp_path:
     reader.join(10)
     store.close()
     assert seen == [False]
+
+
+@pytest.mark.parametrize(("version", "words"), [(0, "from before Synod 0.1"), (99, "newer version of Synod")])
+def test_a_store_of_an_unknown_version_is_refused(store: Store, tmp_path: Path, version: int, words: str) -> None:
+    store.close()
+    with sqlite3.connect(tmp_path / STORE_FILE) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        connection.execute(f"PRAGMA user_version = {version}")
+    with pytest.raises(SynodError, match=words) as caught:
+        Store(tmp_path)
+    assert caught.value.code is Code.STORAGE

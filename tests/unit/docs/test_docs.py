@@ -10,7 +10,6 @@ import click
 import pytest
 
 from synod.common.crypto.certificates import AUTHORITY_DAYS, CERTIFICATE_DAYS
-from synod.common.methods.base import LATER_METHODS
 from synod.common.models.moments import design_moments
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.settings import CuratorSettings, OperatorSettings, PartySettings, load_settings
@@ -18,11 +17,13 @@ from synod.common.runtime.wire import CHUNK_BYTES, MESSAGE_BYTES, open_channel
 from synod.common.runtime.yamltext import load_yaml
 from synod.common.study.encoding import Coding
 from synod.common.study.schema import LARGEST_DOMAIN, Attribute, CategoricalAttribute, IntegerAttribute
-from synod.common.study.study import LARGEST_ROSTER, LARGEST_SCHEMA, load_study
+from synod.common.study.study import LARGEST_ROSTER, LARGEST_SCHEMA, known_methods, load_study, parse_study
 from synod.deploy.cli.main import main
 from synod.deploy.cli.terminal import show_table
 from synod.deploy.launch.site import plan_paths
+from synod.party.client import LARGEST_DOCUMENT_BYTES
 from tests.support.pages import FENCE, INSTALLATION, PAGES, ROOT, SHELL, page_ids
+from tests.support.studies import study_document
 
 Settings = PartySettings | CuratorSettings | OperatorSettings
 SETTINGS: dict[str, type[Settings]] = {
@@ -41,6 +42,8 @@ PROGRAM = r"(?:\.?venv/bin/|/opt/synod/bin/)?synod(?![\w:.-])"
 CONTAINER = r"docker-compose run --rm(?: -T)? (?:party|curator|operator)(?= )"
 COMMAND = re.compile(rf"(?<![\w./-])(?:{PROGRAM}|{CONTAINER})((?: [^|;&)`\n]*)?)")
 REDIRECTION = re.compile(r"(?:[0-9]?>>?|<)\s*\S+")
+PLACE = re.compile(r"`((?:common|party|curator|deploy|proto|tests|bench|docs|examples)/[\w./*-]*)(?:: [\w.]+)?`")
+MADE_LATER = ("bench/results",)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -137,9 +140,27 @@ def test_a_wrong_command_is_noticed(line: str) -> None:
         resolve(line.split(), is_mention=False)
 
 
-def test_methods_that_come_later_are_named() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert all(f"`{method}`" in readme for method in LATER_METHODS)
+def listed_methods() -> dict[str, set[str]]:
+    """The names in the README's table of methods, by their state."""
+    rows = re.findall(r"^\| ((?:`[\w-]+`(?:, )?)+) \| (there|not yet) \|", prose(ROOT / "README.md"), re.MULTILINE)
+    found: dict[str, set[str]] = {"there": set(), "not yet": set()}
+    for names, state in rows:
+        found[state] |= set(re.findall(r"[\w-]+", names))
+    return found
+
+
+def test_the_readme_lists_every_method_and_those_that_come_later() -> None:
+    assert listed_methods()["there"] == set(known_methods())
+
+
+@pytest.mark.parametrize("name", sorted(listed_methods()["not yet"]))
+def test_a_study_with_a_method_that_comes_later_is_refused(name: str) -> None:
+    with pytest.raises(SynodError, match="name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"):
+        parse_study(study_document(method={"name": name}), "the test's study")
+
+
+def test_methods_that_come_later_were_found_at_all() -> None:
+    assert len(listed_methods()["not yet"]) == 4
 
 
 def leaf_commands(group: click.Group) -> Iterator[click.Command]:
@@ -176,6 +197,23 @@ def test_relative_links_resolve(page: Path) -> None:
         assert path.exists(), f"{page.name}: {target}"
         if anchor:
             assert anchor in anchors_of(path), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_ids)
+def test_every_path_in_the_prose_is_there(page: Path) -> None:
+    assert missing_places(prose(page)) == []
+
+
+def missing_places(text: str) -> list[str]:
+    """The paths in a text that lead nowhere; a word in capitals stands for any name."""
+    places = [place for place in PLACE.findall(text) if not place.startswith(MADE_LATER)]
+    return [place for place in places if not any(ROOT.glob(re.sub(r"\b[A-Z]+\b(?=\.py)", "*", place).rstrip("/")))]
+
+
+def test_a_path_that_leads_nowhere_is_noticed() -> None:
+    text = "`common/wire.py`, `common/methods/NAME.py`, `party/ledger.py: Ledger.charge`, `party/gone.py: go`"
+    assert missing_places(text) == ["common/wire.py", "party/gone.py"]
+    assert sum(len(PLACE.findall(prose(page))) for page in PAGES) >= 40
 
 
 def anchors_of(page: Path) -> set[str]:
@@ -280,6 +318,7 @@ def test_limits_are_those_of_the_code() -> None:
     rows = [
         f"| one message | {MESSAGE_BYTES >> 20} MiB |",
         f"| one chunk of an answer, a document or a release | {CHUNK_BYTES >> 10} KiB |",
+        f"| a document or a query, all its parts together | {LARGEST_DOCUMENT_BYTES >> 20} MiB |",
         f"{LARGEST_ROSTER} parties, {LARGEST_SCHEMA:,} attributes, {LARGEST_DOMAIN:,} categories or bins each |",
         f"| certificates | authority {AUTHORITY_DAYS:,} days, others {CERTIFICATE_DAYS} days,",
     ]

@@ -9,25 +9,36 @@ from hypothesis import strategies as st
 
 from synod.common.privacy.cost import FREE, Cost
 from synod.common.runtime.errors import Code, SynodError
-from synod.party.account import Account, Charge, Entry, fold
+from synod.party.account import Account, ApprovalState, Charge, Entry, fold
 
 OPENED = {"kind": "opened", "history_lost": False}
 LOST = {"kind": "opened", "history_lost": True}
 
 
+def cost(amount: str) -> Cost:
+    return Cost.pure(Fraction(amount))
+
+
 def approved(study: str, reserved: str, dataset: str = "d") -> dict[str, Any]:
     return {
-        "kind": "approved", "study": study, "name": f"name-{study}", "dataset": dataset, "reserved": reserved,
-        "snapshot": "00",
+        "kind": "approved", "study": study, "name": f"name-{study}", "dataset": dataset,
+        "reserved": str(cost(reserved)), "snapshot": "00",
     }  # fmt: skip
 
 
-def charged(study: str, cost: str, label: str = "moments") -> dict[str, Any]:
-    return {"kind": "charged", "study": study, "label": label, "query": "q", "transcript": "t", "cost": cost}
+def charged(study: str, amount: str, label: str = "moments") -> dict[str, Any]:
+    return {
+        "kind": "charged",
+        "study": study,
+        "label": label,
+        "query": "q",
+        "transcript": "t",
+        "cost": str(cost(amount)),
+    }
 
 
 def declared(spent: str, dataset: str = "d") -> dict[str, Any]:
-    return {"kind": "declared", "dataset": dataset, "spent": spent}
+    return {"kind": "declared", "dataset": dataset, "spent": str(cost(spent))}
 
 
 def revoked(study: str) -> dict[str, Any]:
@@ -36,10 +47,6 @@ def revoked(study: str) -> dict[str, Any]:
 
 def closed(study: str, outcome: str) -> dict[str, Any]:
     return {"kind": "closed", "study": study, "outcome": outcome}
-
-
-def cost(text: str) -> Cost:
-    return Cost.parse(text)
 
 
 HISTORIES: dict[str, tuple[list[Entry], str, str]] = {
@@ -73,7 +80,23 @@ def test_an_approval_remembers_what_was_charged() -> None:
     account = fold([OPENED, approved("a", "4"), charged("a", "1"), closed("a", "published")])
     approval = account.approvals["a"]
     assert approval.charges == (Charge("moments", "q", "t", cost("1")),)
-    assert (approval.state, approval.name, approval.dataset, approval.snapshot) == ("published", "name-a", "d", "00")
+    assert (approval.state, approval.name, approval.dataset, approval.snapshot) == (
+        ApprovalState.PUBLISHED,
+        "name-a",
+        "d",
+        "00",
+    )
+
+
+def test_the_states_of_an_approval_are_the_ledgers_words() -> None:
+    """What is stored, exported and printed as JSON is not ours to rename."""
+    assert [state.value for state in ApprovalState] == ["open", "revoked", "published", "aborted"]
+    entries = [OPENED, *(approved(study, "1") for study in "abc")]
+    account = fold([*entries, revoked("a"), closed("b", "published"), closed("c", "aborted")])
+    states = [account.approvals[study].state for study in "abc"]
+    assert states == [ApprovalState.REVOKED, ApprovalState.PUBLISHED, ApprovalState.ABORTED]
+    with pytest.raises(ValueError, match="forgotten"):
+        fold([*entries, closed("a", "forgotten")])
 
 
 def test_an_unknown_kind_of_entry_is_not_passed_over() -> None:
@@ -90,7 +113,7 @@ def test_room_is_what_is_neither_spent_nor_held(asked: str, fits: bool) -> None:
     with pytest.raises(SynodError) as caught:
         account.check_room("d", cost(asked), cost("10"))
     assert caught.value.code is Code.REFUSED
-    assert "has spent 3 and holds 1" in str(caught.value)
+    assert "has spent epsilon 3 and holds epsilon 1 " in str(caught.value)
 
 
 def test_a_lost_history_is_full_until_it_is_declared() -> None:
@@ -100,7 +123,7 @@ def test_a_lost_history_is_full_until_it_is_declared() -> None:
     with pytest.raises(SynodError, match="fully spent"):
         fold([LOST, declared("0", "other")]).check_room("d", cost("1/1000"), cost("1000"))
     fold([LOST, declared("999")]).check_room("d", cost("1"), cost("1000"))
-    with pytest.raises(SynodError, match="has spent 999"):
+    with pytest.raises(SynodError, match="has spent epsilon 999"):
         fold([LOST, declared("999")]).check_room("d", cost("2"), cost("1000"))
 
 
@@ -124,7 +147,7 @@ def take(account: Account, operation: tuple[str, int, str], cap: Cost) -> Entry 
         except SynodError:
             return None
         return approved(study, amount)
-    if approval is None or approval.state != "open":
+    if approval is None or approval.state is not ApprovalState.OPEN:
         return None
     if verb == "charge":
         return charged(study, amount, str(len(approval.charges))) if cost(amount).fits_within(approval.held) else None
@@ -136,13 +159,13 @@ def test_no_interleaving_passes_the_cap(operations: list[tuple[str, int, str]], 
     entries: list[Entry] = [OPENED]
     spent_before = FREE
     for operation in operations:
-        entry = take(fold(entries), operation, Cost(cap))
+        entry = take(fold(entries), operation, Cost.pure(cap))
         if entry is not None:
             entries.append(entry)
         account = fold(entries)
         spent = account.spent("d")
-        assert (spent + account.held("d")).fits_within(Cost(cap))
+        assert (spent + account.held("d")).fits_within(Cost.pure(cap))
         assert spent_before.fits_within(spent), "what is spent never comes back"
         spent_before = spent
-    naive = sum((Fraction(e["cost"]) for e in entries if e["kind"] == "charged"), Fraction(0))
-    assert fold(entries).spent("d") == Cost(naive)
+    naive = sum((Fraction(e["cost"].removeprefix("epsilon:")) for e in entries if e["kind"] == "charged"), Fraction(0))
+    assert fold(entries).spent("d") == Cost.pure(naive)

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,102 +9,100 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synod.common.crypto.canonical import Json
-from synod.common.crypto.packing import unpack
-from synod.common.crypto.paillier import SecretKey, add_all, decrypt_all
-from synod.common.models.gaussian import GaussianModel
-from synod.common.models.moments import sum_moments
+from synod.common.crypto.paillier import SecretKey, decrypt_all
 from synod.common.privacy.coins import Coins
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import SumMoments, Synthesize, moment_design, query_digest, share_rows, sum_terms
+from synod.common.protocol.queries.moments import SumMoments, moment_design
+from synod.common.protocol.queries.parsing import query_digest
+from synod.common.protocol.queries.rows import Synthesize, share_rows
 from synod.common.study.encoding import codings_of
 from synod.common.study.study import Study
-from synod.party.answer import Round, Secrets, answer_sum, answer_synthesize, noisy_values
-from synod.party.table.source import Snapshot
-from tests.support.parties import WIDE, Actor, identity_of, make_actors, make_study, make_transcript, paillier_key
+from synod.party.answer import Round, Secrets, noisy_values
+from synod.party.answer import answer as answer_round
+from synod.party.count.moments import sum_moments
+from synod.party.table.snapshot import Snapshot
+from synod.v1 import query_pb2 as pb
+from tests.support.encrypted_sums import answer, ask, open_sum
+from tests.support.keys import identity_of, paillier_key
+from tests.support.parties import PartyUnderTest, make_transcript, open_parties
+from tests.support.studies import WIDE_SCHEMA, make_model, make_study
 
 
 @pytest.fixture(scope="module")
 def study() -> Study:
-    return make_study(schema=WIDE)
+    return make_study(schema=WIDE_SCHEMA)
 
 
 @pytest.fixture(scope="module")
-def actors(study: Study, tmp_path_factory: pytest.TempPathFactory) -> list[Actor]:
-    return make_actors(tmp_path_factory.mktemp("ledgers"), study)
+def parties(study: Study, tmp_path_factory: pytest.TempPathFactory) -> list[PartyUnderTest]:
+    return open_parties(tmp_path_factory.mktemp("ledgers"), study)
 
 
-def make_round(study: Study, actors: list[Actor], index: int, key: SecretKey | None = None) -> Round:
-    transcript = make_transcript(study, actors, key)
-    step = plan_study(study).step("moments")
-    return Round(study, step, query_digest(SumMoments(), step, study), transcript, transcript.digest(study), index)
-
-
-def answer(actor: Actor, asked: Round) -> bytes:
-    return answer_sum(SumMoments(), asked, actor.snapshot.columns, secrets=actor.secrets, workers=1)
+def make_round(study: Study, parties: list[PartyUnderTest], index: int, key: SecretKey | None = None) -> Round:
+    return ask(study, make_transcript(study, parties, key), index)
 
 
 def decrypt_sum(asked: Round, payloads: list[bytes], key: SecretKey | None = None) -> list[int]:
-    secret = key or paillier_key()
-    layout = sum_terms(SumMoments(), asked.step, asked.study).layout(asked.study.key_bits)
-    sums = unpack(layout, decrypt_all(secret, add_all(secret.public, payloads), 1), secret.public.n)
-    return [int(value) for value in sums]
+    return [int(value) for value in open_sum(asked.study, key or paillier_key(), payloads)]
 
 
-def plain_sum(asked: Round, actors: list[Actor]) -> list[int]:
+def plain_sum(asked: Round, parties: list[PartyUnderTest]) -> list[int]:
     """The slow twin: everybody's noisy values, added in the clear."""
     total = np.zeros(moment_design(asked.study).length, dtype=np.int64)
-    for actor in actors:
-        coins = Coins(actor.secrets.derive("noise", "moments", asked.query_hash.hex()))
-        terms = sum_terms(SumMoments(), asked.step, asked.study)
-        total += noisy_values(SumMoments(), asked.study, actor.snapshot.columns, terms, coins=coins)
+    for party in parties:
+        coins = Coins(party.secrets.derive("noise", "moments", asked.query_hash.hex()))
+        terms = SumMoments().terms(asked.step, asked.study)
+        total += noisy_values(SumMoments(), asked.study, party.table, terms, coins=coins)
     return [int(value) for value in total]
 
 
-def test_the_decrypted_sum_is_the_plain_sum_of_noisy_moments(study: Study, actors: list[Actor]) -> None:
-    rounds = [make_round(study, actors, index) for index in range(3)]
-    payloads = [answer(actor, asked) for actor, asked in zip(actors, rounds, strict=True)]
-    assert decrypt_sum(rounds[0], payloads) == plain_sum(rounds[0], actors)
+def test_the_decrypted_sum_is_the_plain_sum_of_noisy_moments(study: Study, parties: list[PartyUnderTest]) -> None:
+    rounds = [make_round(study, parties, index) for index in range(3)]
+    payloads = [answer(party, asked) for party, asked in zip(parties, rounds, strict=True)]
+    assert decrypt_sum(rounds[0], payloads) == plain_sum(rounds[0], parties)
 
 
-def test_values_are_the_exact_moments_plus_noise_of_the_right_size(study: Study, actors: list[Actor]) -> None:
-    asked = make_round(study, actors, 0)
-    terms = sum_terms(SumMoments(), asked.step, study)
-    columns = actors[0].snapshot.columns
+def test_values_are_the_exact_moments_plus_noise_of_the_right_size(study: Study, parties: list[PartyUnderTest]) -> None:
+    asked = make_round(study, parties, 0)
+    terms = SumMoments().terms(asked.step, study)
+    columns = parties[0].table
     noisy = noisy_values(SumMoments(), study, columns, terms, coins=Coins(bytes(32)))
     noise = noisy - sum_moments(moment_design(study), columns)
     assert noise.any()
     assert np.abs(noise).max() <= terms.noise_bound
     assert (noise % 2).any()
-    assert float(np.abs(noise).mean()) > float(terms.scale) / 20
+    assert float(np.abs(noise).mean()) > float(terms.law.scale) / 20
 
 
-def test_the_same_question_gets_the_same_bytes(study: Study, actors: list[Actor]) -> None:
-    asked = make_round(study, actors, 1)
-    assert answer(actors[1], asked) == answer(actors[1], make_round(study, actors, 1))
+def test_the_same_question_gets_the_same_bytes(study: Study, parties: list[PartyUnderTest]) -> None:
+    asked = make_round(study, parties, 1)
+    assert answer(parties[1], asked) == answer(parties[1], make_round(study, parties, 1))
 
 
-def test_noise_does_not_depend_on_the_transcript_and_encryption_does(study: Study, actors: list[Actor]) -> None:
+def test_noise_does_not_depend_on_the_transcript_and_encryption_does(
+    study: Study, parties: list[PartyUnderTest]
+) -> None:
     """A curator that shows two keys or rosters of keys gets the same noise twice: no average, no difference."""
     other_key = paillier_key(2)
-    first = [make_round(study, actors, index) for index in range(3)]
-    second = [make_round(study, actors, index, other_key) for index in range(3)]
+    first = [make_round(study, parties, index) for index in range(3)]
+    second = [make_round(study, parties, index, other_key) for index in range(3)]
     assert first[0].transcript_hash != second[0].transcript_hash
-    payloads = [answer(actor, asked) for actor, asked in zip(actors, first, strict=True)]
-    others = [answer(actor, asked) for actor, asked in zip(actors, second, strict=True)]
+    payloads = [answer(party, asked) for party, asked in zip(parties, first, strict=True)]
+    others = [answer(party, asked) for party, asked in zip(parties, second, strict=True)]
     assert all(a != b for a, b in zip(payloads, others, strict=True))
     assert decrypt_sum(first[0], payloads) == decrypt_sum(second[0], others, other_key)
 
 
-def test_encryption_coins_depend_on_the_transcript(study: Study, actors: list[Actor]) -> None:
+def test_encryption_coins_depend_on_the_transcript(study: Study, parties: list[PartyUnderTest]) -> None:
     """The same modulus under another T: other masks and other obfuscators, so no quotient tells anything."""
-    asked = make_round(study, actors, 0)
+    asked = make_round(study, parties, 0)
     enrolments = asked.transcript.enrolments
     changed = replace(enrolments[2], nonce=bytes(32)).signed_by(identity_of("valley"), study.digest())
     transcript = replace(asked.transcript, enrolments=(*enrolments[:2], changed))
     other = replace(asked, transcript=transcript, transcript_hash=transcript.digest(study))
     public = paillier_key().public
     size = public.ciphertext_bytes
-    first, second = answer(actors[0], asked), answer(actors[0], other)
+    first, second = answer(parties[0], asked), answer(parties[0], other)
     for at in range(0, len(first), size):
         a, b = (int.from_bytes(payload[at : at + size], "big") for payload in (first, second))
         assert a % public.n != b % public.n, "the obfuscator stands in the residue modulo n"
@@ -113,17 +110,17 @@ def test_encryption_coins_depend_on_the_transcript(study: Study, actors: list[Ac
 
 
 @pytest.mark.parametrize("change", ["study", "snapshot", "ledger"])
-def test_noise_differs_by_study_snapshot_and_ledger(study: Study, actors: list[Actor], change: str) -> None:
-    asked = make_round(study, actors, 0)
-    secrets = actors[0].secrets
+def test_noise_differs_by_study_snapshot_and_ledger(study: Study, parties: list[PartyUnderTest], change: str) -> None:
+    asked = make_round(study, parties, 0)
+    secrets = parties[0].secrets
     other = {
         "study": replace(secrets, study_hash=make_study(name="another").digest()),
         "snapshot": replace(secrets, snapshot=bytes(32)),
         "ledger": replace(secrets, root=bytes(32)),
     }[change]
-    terms = sum_terms(SumMoments(), asked.step, study)
+    terms = SumMoments().terms(asked.step, study)
     coins = [Coins(s.derive("noise", "moments", "q")) for s in (secrets, other)]
-    columns = actors[0].snapshot.columns
+    columns = parties[0].table
     drawn = [noisy_values(SumMoments(), study, columns, terms, coins=each).tolist() for each in coins]
     assert drawn[0] != drawn[1]
 
@@ -183,25 +180,23 @@ def test_secrets_do_not_show_themselves() -> None:
 # Synthetic rows
 
 
-def make_model(study: Study) -> GaussianModel:
-    width = moment_design(study).width - 1
-    return GaussianModel(np.full((width, 1), 0.5), 0.5, np.zeros(width), np.full(width, 0.2))
-
-
-def test_synthetic_rows_follow_the_question_and_read_no_row(study: Study, actors: list[Actor], tmp_path: Path) -> None:
+def test_synthetic_rows_follow_the_question_and_read_no_row(study: Study, parties: list[PartyUnderTest]) -> None:
     query = Synthesize(make_model(study), share_rows(study))
     step = plan_study(study).step("rows")
-    base = make_round(study, actors, 2)
-    asked = replace(base, step=step, query_hash=query_digest(query, step, study))
-    secrets = actors[2].secrets
-    payload = answer_synthesize(query, asked, secrets=secrets)
-    assert payload == answer_synthesize(query, replace(asked, transcript_hash=bytes(32)), secrets=secrets)
-    assert payload != answer_synthesize(query, replace(asked, query_hash=bytes(32)), secrets=secrets)
-    assert payload != answer_synthesize(query, asked, secrets=actors[1].secrets)
-    start = 0
-    for coding in codings_of(study):
-        codes = np.frombuffer(payload, coding.dtype, 60, start)
+    base = make_round(study, parties, 2)
+    asked = replace(base, step=step, query=query, query_hash=query_digest(query, step, study))
+
+    def draw(asked: Round, party: int = 2, table: int = 2) -> bytes:
+        return answer_round(asked, parties[table].table, secrets=parties[party].secrets, workers=1)
+
+    payload = draw(asked)
+    assert payload == draw(replace(asked, transcript_hash=bytes(32))) == draw(asked, table=0)
+    assert payload != draw(replace(asked, query_hash=bytes(32)))
+    assert payload != draw(asked, party=1)
+    message = pb.SyntheticRows.FromString(payload)
+    assert message.SerializeToString(deterministic=True) == payload
+    for column, coding in zip(message.columns, codings_of(study), strict=True):
+        codes = np.frombuffer(column, coding.dtype)
+        assert len(codes) == 60
         assert codes.max() < coding.size
         assert len(set(codes.tolist())) > 1
-        start += codes.nbytes
-    assert start == len(payload)

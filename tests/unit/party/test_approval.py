@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from synod.common.runtime.settings import PartySettings
 from synod.common.study.study import Study
 from synod.party.approval import check_study, identity_path, initialize, reserve, revoke, snapshot_folder
 from synod.party.ledger import LEDGER_FILE, Ledger, StoredAnswer
-from synod.party.table.source import TableError, load_snapshot
-from tests.support.parties import make_settings, make_study
+from synod.party.table.encode import TableError
+from synod.party.table.snapshot import load_snapshot
+from tests.support.parties import make_settings
+from tests.support.studies import make_study
 
 HEADER = "sex,age,income,ward"
 LINES = ("F,30,500,a", "M,40,,b", "F,50,1000,c")
@@ -82,7 +85,7 @@ def test_init_again_replaces_nothing(settings: PartySettings) -> None:
 def test_a_ledger_without_its_identity_gets_no_new_one(settings: PartySettings) -> None:
     initialize(settings, spent=None, now=5)
     identity_path(settings).unlink()
-    for spent in (None, Cost.parse("1")):
+    for spent in (None, Cost.pure(Fraction(1))):
         with pytest.raises(SynodError, match=r"Restore identity\.pem from its backup"):
             initialize(settings, spent=spent, now=6)
     assert not identity_path(settings).exists()
@@ -101,8 +104,8 @@ def test_after_a_loss_everything_counts_as_spent_until_it_is_entered(settings: P
     with pytest.raises(SynodError, match="fully spent") as caught:
         approve(settings, study_for(settings, epsilon="0.001"), now=7)
     assert caught.value.code is Code.REFUSED
-    initialize(settings, spent=Cost.parse("3/2"), now=8)
-    with pytest.raises(SynodError, match=r"has spent 1\.5"):
+    initialize(settings, spent=Cost.pure(Fraction(3, 2)), now=8)
+    with pytest.raises(SynodError, match=r"has spent epsilon 1\.5 "):
         approve(settings, study_for(settings, epsilon="0.6"), now=9)
     approve(settings, study_for(settings, epsilon="0.5"), now=9)
 
@@ -110,7 +113,7 @@ def test_after_a_loss_everything_counts_as_spent_until_it_is_entered(settings: P
 def test_a_loss_can_be_entered_at_once(settings: PartySettings) -> None:
     initialize(settings, spent=None, now=5)
     lose_ledger(settings)
-    initialize(settings, spent=Cost.parse("1"), now=6)
+    initialize(settings, spent=Cost.pure(Fraction(1)), now=6)
     approve(settings, study_for(settings), now=9)
     assert kinds(settings) == ["opened", "declared", "approved"]
 
@@ -135,9 +138,9 @@ def test_the_commands_never_make_a_ledger(settings: PartySettings) -> None:
 def test_approval_reserves_and_keeps_the_table(settings: PartySettings) -> None:
     initialize(settings, spent=None, now=5)
     study = study_for(settings)
-    assert approve(settings, study, now=6) == Cost.parse("1")
+    assert approve(settings, study, now=6) == Cost.pure(Fraction(1))
     *_, entry = entries(settings)
-    assert (entry["kind"], entry["reserved"], entry["dataset"]) == ("approved", "1", "table")
+    assert (entry["kind"], entry["reserved"], entry["dataset"]) == ("approved", "epsilon:1", "table")
     settings.source.unlink()
     folder = snapshot_folder(settings, study.digest())
     snapshot = load_snapshot(folder, study, bytes.fromhex(entry["snapshot"]), seal=seal_of(settings))
@@ -148,7 +151,7 @@ def test_approval_reserves_and_keeps_the_table(settings: PartySettings) -> None:
 def test_a_rehearsal_reserves_nothing(settings: PartySettings) -> None:
     initialize(settings, spent=None, now=5)
     study = study_for(settings)
-    assert check_study(settings, study).cost == Cost.parse("1")
+    assert check_study(settings, study).cost == Cost.pure(Fraction(1))
     assert kinds(settings) == ["opened"]
     assert not snapshot_folder(settings, study.digest()).exists()
 
@@ -167,7 +170,7 @@ def test_a_table_that_does_not_fit_reserves_nothing(settings: PartySettings) -> 
 def test_policy_and_budget_are_asked_before_the_table(settings: PartySettings) -> None:
     initialize(settings, spent=None, now=5)
     settings.source.unlink()
-    with pytest.raises(SynodError, match="of 2 in all"):
+    with pytest.raises(SynodError, match="of epsilon 2 in all"):
         approve(settings, study_for(settings, epsilon="2.5"), now=6)
     with pytest.raises(SynodError, match="pins another key"):
         approve(settings, make_study(rows=(3, 5, 5)), now=6)
@@ -220,7 +223,7 @@ def test_two_studies_cannot_pass_the_cap_together(settings: PartySettings) -> No
     initialize(settings, spent=None, now=5)
     approve(settings, study_for(settings, epsilon="1.5"), now=6)
     second = study_for(settings, name="second", epsilon="0.6")
-    with pytest.raises(SynodError, match=r"holds 1\.5") as caught:
+    with pytest.raises(SynodError, match=r"holds epsilon 1\.5 ") as caught:
         approve(settings, second, now=6)
     assert caught.value.code is Code.REFUSED
     assert not snapshot_folder(settings, second.digest()).exists()
@@ -255,14 +258,14 @@ def test_revoking_frees_what_was_not_charged_and_drops_the_table(settings: Party
     study = study_for(settings, epsilon="2")
     approve(settings, study, now=6)
     ledger = Ledger.open(settings.state)
-    charge = {"label": "moments", "query": "aa", "transcript": "bb", "cost": "1/2"}
+    charge = {"label": "moments", "query": "aa", "transcript": "bb", "cost": "epsilon:1/2"}
     ledger.charge(study.digest(), dict(charge), StoredAnswer({}, b""), now=6)
     ledger.close()
     revoke(settings, study.digest(), now=7)
     assert kinds(settings)[-1] == "revoked"
     assert not snapshot_folder(settings, study.digest()).exists()
     approve(settings, study_for(settings, name="second", epsilon="1.5"), now=8)
-    with pytest.raises(SynodError, match="of 2 in all"):
+    with pytest.raises(SynodError, match="of epsilon 2 in all"):
         approve(settings, study_for(settings, name="third", epsilon="0.1"), now=8)
 
 

@@ -13,14 +13,15 @@ import pytest
 from synod.common.privacy.cost import Cost
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
+from synod.party.account import ApprovalState
 from synod.party.ledger import LEDGER_FILE, Ledger, StoredAnswer
-from tests.support.parties import make_study
+from tests.support.studies import categorical, make_study
 
 SNAPSHOT = bytes(range(32))
 
 
-def cost(text: str) -> Cost:
-    return Cost.parse(text)
+def cost(amount: str) -> Cost:
+    return Cost.pure(Fraction(amount))
 
 
 def approve(ledger: Ledger, study: Study, *, epsilon: str = "1", cap: str = "2", dataset: str = "d") -> None:
@@ -28,7 +29,7 @@ def approve(ledger: Ledger, study: Study, *, epsilon: str = "1", cap: str = "2",
 
 
 def charge(ledger: Ledger, study: Study, epsilon: str, *, label: str = "moments", payload: bytes = b"answer") -> None:
-    entry = {"label": label, "query": "aa", "transcript": "bb", "cost": epsilon, "answer": "cc"}
+    entry = {"label": label, "query": "aa", "transcript": "bb", "cost": str(cost(epsilon)), "answer": "cc"}
     ledger.charge(study.digest(), dict(entry), StoredAnswer({"label": label}, payload), now=3)
 
 
@@ -50,12 +51,12 @@ def test_a_study_from_approval_to_end(ledger: Ledger, study: Study) -> None:
     approve(ledger, study)
     charge(ledger, study, "1")
     charge(ledger, study, "0", label="rows")
-    ledger.end_study(study.digest(), "published", now=9)
+    ledger.end_study(study.digest(), ApprovalState.PUBLISHED, now=9)
     assert kinds(ledger) == ["opened", "approved", "charged", "charged", "closed"]
     assert [entry["time"] for entry in ledger.entries()] == [1, 2, 3, 3, 9]
     assert ledger.study(study.digest()) == study
     approval = ledger.account().approvals[study.digest().hex()]
-    assert (approval.state, approval.snapshot, approval.spent) == ("published", SNAPSHOT.hex(), cost("1"))
+    assert (approval.state, approval.snapshot, approval.spent) == (ApprovalState.PUBLISHED, SNAPSHOT.hex(), cost("1"))
 
 
 def test_everything_is_there_after_opening_again(ledger: Ledger, study: Study, tmp_path: Path) -> None:
@@ -133,9 +134,9 @@ def history(ledger: Ledger, study: Study, tmp_path: Path) -> Path:
 
 
 TAMPERINGS = {
-    "declared less": lambda folder: rewrite(folder, 2, spent="0"),
-    "reserved more": lambda folder: rewrite(folder, 3, reserved="5"),
-    "charged less": lambda folder: rewrite(folder, 4, cost="1/10"),
+    "declared less": lambda folder: rewrite(folder, 2, spent=str(cost("0"))),
+    "reserved more": lambda folder: rewrite(folder, 3, reserved=str(cost("5"))),
+    "charged less": lambda folder: rewrite(folder, 4, cost=str(cost("1/10"))),
     "another time": lambda folder: rewrite(folder, 1, time=7),
     "another snapshot": lambda folder: rewrite(folder, 3, snapshot="00" * 32),
     "first gone": lambda folder: tamper(folder, "DELETE FROM entries WHERE sequence = 1"),
@@ -174,7 +175,7 @@ def test_an_emptied_ledger_is_not_opened(history: Path) -> None:
 
 def test_a_second_study_beyond_the_cap_is_refused(ledger: Ledger, study: Study) -> None:
     approve(ledger, study, epsilon="3/2")
-    with pytest.raises(SynodError, match=r"holds 1\.5") as caught:
+    with pytest.raises(SynodError, match=r"holds epsilon 1\.5 ") as caught:
         approve(ledger, make_study(name="second"), epsilon="1")
     assert caught.value.code is Code.REFUSED
     approve(ledger, make_study(name="third"), epsilon="1/2")
@@ -186,7 +187,7 @@ def test_a_study_is_approved_once_and_never_again(ledger: Ledger, study: Study) 
     for _ in range(2):
         with pytest.raises(SynodError, match="in the ledger already"):
             approve(ledger, study, epsilon="1/2")
-        ledger.end_study(study.digest(), "revoked", now=4)
+        ledger.end_study(study.digest(), ApprovalState.REVOKED, now=4)
     assert kinds(ledger) == ["opened", "approved", "revoked"]
 
 
@@ -194,7 +195,7 @@ def test_another_connection_sees_what_is_held(ledger: Ledger, study: Study, tmp_
     other = Ledger.open(tmp_path)
     other.account()
     approve(ledger, study, epsilon="3/2")
-    with pytest.raises(SynodError, match=r"holds 1\.5"):
+    with pytest.raises(SynodError, match=r"holds epsilon 1\.5 "):
         approve(other, make_study(name="second"), epsilon="1")
 
 
@@ -238,7 +239,7 @@ def test_nothing_is_charged_without_an_open_approval(ledger: Ledger, study: Stud
     with pytest.raises(SynodError, match="not approved"):
         charge(ledger, study, "0")
     approve(ledger, study)
-    ledger.end_study(study.digest(), "revoked", now=4)
+    ledger.end_study(study.digest(), ApprovalState.REVOKED, now=4)
     with pytest.raises(SynodError, match="not approved"):
         charge(ledger, study, "0")
     assert ledger.answer(study.digest(), "moments") is None
@@ -259,27 +260,27 @@ def test_a_step_is_charged_once(ledger: Ledger, study: Study) -> None:
     assert stored.payload == b"answer"
 
 
-@pytest.mark.parametrize("outcome", ["published", "aborted", "revoked"])
-def test_an_end_frees_what_was_not_charged(ledger: Ledger, study: Study, outcome: str) -> None:
+@pytest.mark.parametrize("outcome", [state for state in ApprovalState if state is not ApprovalState.OPEN])
+def test_an_end_frees_what_was_not_charged(ledger: Ledger, study: Study, outcome: ApprovalState) -> None:
     approve(ledger, study, epsilon="2")
     charge(ledger, study, "1/2")
-    with pytest.raises(SynodError, match=r"holds 1\.5"):
+    with pytest.raises(SynodError, match=r"holds epsilon 1\.5 "):
         approve(ledger, make_study(name="second"), epsilon="3/2")
     ledger.end_study(study.digest(), outcome, now=4)
-    assert ledger.account().approvals[study.digest().hex()].state == outcome
+    assert ledger.account().approvals[study.digest().hex()].state is outcome
     approve(ledger, make_study(name="second"), epsilon="3/2")
     account = ledger.account()
-    assert (account.spent("d").epsilon, account.held("d").epsilon) == (Fraction(1, 2), Fraction(3, 2))
+    assert (account.spent("d"), account.held("d")) == (cost("1/2"), cost("3/2"))
 
 
 def test_a_second_end_changes_nothing(ledger: Ledger, study: Study) -> None:
-    ledger.end_study(study.digest(), "aborted", now=4)
+    ledger.end_study(study.digest(), ApprovalState.ABORTED, now=4)
     assert kinds(ledger) == ["opened"]
     approve(ledger, study)
-    ledger.end_study(study.digest(), "aborted", now=4)
-    ledger.end_study(study.digest(), "published", now=5)
+    ledger.end_study(study.digest(), ApprovalState.ABORTED, now=4)
+    ledger.end_study(study.digest(), ApprovalState.PUBLISHED, now=5)
     assert kinds(ledger) == ["opened", "approved", "closed"]
-    assert ledger.account().approvals[study.digest().hex()].state == "aborted"
+    assert ledger.account().approvals[study.digest().hex()].state is ApprovalState.ABORTED
 
 
 def test_a_declaration_never_goes_down(ledger: Ledger, study: Study) -> None:
@@ -287,7 +288,7 @@ def test_a_declaration_never_goes_down(ledger: Ledger, study: Study) -> None:
     with pytest.raises(SynodError, match="declared") as caught:
         ledger.declare_spent("d", cost("1"), now=3)
     assert caught.value.code is Code.REFUSED
-    with pytest.raises(SynodError, match=r"has spent 1\.5"):
+    with pytest.raises(SynodError, match=r"has spent epsilon 1\.5 "):
         approve(ledger, study, epsilon="1")
     ledger.declare_spent("d", cost("7/4"), now=4)
     ledger.declare_spent("other", cost("0"), now=4)
@@ -320,12 +321,7 @@ def test_disk_full_charges_nothing_and_stores_nothing(ledger: Ledger, study: Stu
 
 
 def test_disk_full_reserves_nothing(ledger: Ledger, tmp_path: Path) -> None:
-    wide = make_study(
-        schema=[
-            {"name": f"column-{i:03}", "type": "categorical", "categories": [str(j) for j in range(100)]}
-            for i in range(100)
-        ]
-    )
+    wide = make_study(schema=[categorical(f"column-{i:03}", [str(j) for j in range(100)]) for i in range(100)])
     fill_disk(ledger)
     with pytest.raises(SynodError, match="free disk space") as caught:
         approve(ledger, wide)
@@ -342,9 +338,29 @@ def test_charge_and_answer_stand_or_fall_together(ledger: Ledger, study: Study) 
     with pytest.raises(TypeError):
         ledger.charge(
             study.digest(),
-            {"label": "moments", "query": "aa", "transcript": "bb", "cost": "1"},
+            {"label": "moments", "query": "aa", "transcript": "bb", "cost": str(cost("1"))},
             StoredAnswer({"score": 0.5}, b"no float has a canonical form"),
             now=3,
         )
     assert kinds(ledger) == ["opened", "approved"]
     charge(ledger, study, "1")
+
+
+@pytest.mark.parametrize(("version", "words"), [(0, "from before Synod 0.1"), (99, "newer version of Synod")])
+def test_a_ledger_of_an_unknown_version_is_refused(ledger: Ledger, tmp_path: Path, version: int, words: str) -> None:
+    ledger.close()
+    with sqlite3.connect(tmp_path / LEDGER_FILE) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        connection.execute(f"PRAGMA user_version = {version}")
+    with pytest.raises(SynodError, match=words) as caught:
+        Ledger.open(tmp_path)
+    assert caught.value.code is Code.STORAGE
+
+
+def test_an_entry_that_could_not_be_read_again_is_never_stored(tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path, history_lost=False, now=1)
+    before = ledger.head()
+    with pytest.raises(SynodError, match="cannot read"):
+        ledger.declare_spent("table", Cost.pure(Fraction(1, 10**2000)), now=2)
+    assert ledger.head() == before
+    assert Ledger.open(tmp_path).account().declared == {}

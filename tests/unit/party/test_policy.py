@@ -1,5 +1,6 @@
 """Each numbered check of the policy refuses on its own, and what it allows passes."""
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -7,13 +8,16 @@ import pytest
 
 from synod.common.privacy.cost import Cost
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import SumMoments, sum_terms
+from synod.common.protocol.queries.moments import SumMoments
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.settings import PartySettings
 from synod.common.study.study import Study
 from synod.party.policy import check_policy
-from tests.support.parties import SCHEMA, identity_of, make_settings, make_study
+from tests.support.keys import identity_of
+from tests.support.parties import make_settings
+from tests.support.studies import SCHEMA, binary, make_study
 
+BITS = [binary(f"x{i}") for i in range(8)]
 OWN_KEY = identity_of("north").fingerprint
 
 
@@ -29,7 +33,7 @@ def refusal(settings: PartySettings, study: Study, key: str = OWN_KEY) -> str:
 
 
 def test_an_allowed_study_costs_its_epsilon(tmp_path: Path) -> None:
-    assert check(make_settings(tmp_path), make_study(epsilon="0.3")) == Cost.parse("3/10")
+    assert check(make_settings(tmp_path), make_study(epsilon="0.3")) == Cost.pure(Decimal("0.3"))
 
 
 def test_1_this_party_is_on_the_roster_under_its_own_key(tmp_path: Path) -> None:
@@ -89,8 +93,54 @@ def test_5_the_unit_of_privacy_is_never_asked_for(tmp_path: Path) -> None:
     check(make_settings(tmp_path, unit="id"), make_study())
 
 
+def test_6_answers_of_its_own_need_leave(tmp_path: Path) -> None:
+    for method, is_local in (("dp-subn", True), ("independent", True), ("dp-ccbn", False), ("hpdp-dp", False)):
+        study = make_study(method={"name": method}, schema=BITS, rows=(4000, 500, 600))
+        check(make_settings(tmp_path, allow_local_queries=True), study)
+        if is_local:
+            assert f"the method {method} asks this party for answers of its own" in refusal(
+                make_settings(tmp_path), study
+            )
+        else:
+            check(make_settings(tmp_path), study)
+
+
 def test_7_no_query_with_more_cells_than_allowed(tmp_path: Path) -> None:
     study = make_study()
-    cells = sum_terms(SumMoments(), plan_study(study).step("moments"), study).length
+    cells = SumMoments().terms(plan_study(study).step("moments"), study).length
     check(make_settings(tmp_path, max_cells=cells), study)
-    assert f"asks for {cells} numbers" in refusal(make_settings(tmp_path, max_cells=cells - 1), study)
+    assert f"the step moments may ask for {cells} numbers" in refusal(
+        make_settings(tmp_path, max_cells=cells - 1), study
+    )
+
+
+@pytest.mark.parametrize("method", ["dp-subn", "dp-ccbn", "independent"])
+def test_7_the_largest_query_of_every_own_step_is_within_the_allowed_cells(tmp_path: Path, method: str) -> None:
+    """What a step may ask at most is known at approval, for every method, before any query is."""
+    study = make_study(method={"name": method}, schema=BITS, rows=(4000, 500, 600))
+    largest = max(step.limit.numbers for step in plan_study(study).steps_of("north"))
+    settings = make_settings(tmp_path, allow_local_queries=True, max_cells=largest)
+    check(settings, study)
+    said = refusal(settings.model_copy(update={"max_cells": largest - 1}), study)
+    assert f"may ask for {largest} numbers; `max_cells` is {largest - 1}" in said
+
+
+def test_7_steps_of_others_are_theirs_to_allow(tmp_path: Path) -> None:
+    study = make_study(method={"name": "independent"}, schema=BITS, rows=(400, 40_000, 600))
+    own, other = (max(s.limit.numbers for s in plan_study(study).steps_of(name)) for name in ("north", "harbour"))
+    assert own < other
+    check(make_settings(tmp_path, allow_local_queries=True, max_cells=own), study)
+
+
+def test_7_a_dp_ccbn_study_that_asks_for_too_much_is_refused_at_approval(tmp_path: Path) -> None:
+    """Not after everybody has enrolled."""
+    method = {"name": "dp-ccbn", "theta": "0.001"}
+    wide = make_study(method=method, schema=[binary(f"x{i}") for i in range(30)], rows=(40_000, 50_000, 60_000))
+    assert "DP-CCBN would ask for more than 200,000 numbers in one iteration" in refusal(make_settings(tmp_path), wide)
+    check(make_settings(tmp_path), make_study(method=method, schema=BITS, rows=(40_000, 50_000, 60_000)))
+
+
+def test_7_a_study_without_room_for_its_noise_is_refused_at_approval(tmp_path: Path) -> None:
+    with pytest.raises(SynodError, match="too little epsilon for its sensitivity") as caught:
+        check(make_settings(tmp_path), make_study(epsilon="0.000001"))
+    assert caught.value.code is Code.INVALID

@@ -37,9 +37,9 @@ class _MoveKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MoveKind.Val
     MOVE_KIND_ANSWER: _MoveKind.ValueType  # 2
     """Answer the round named in `label`."""
     MOVE_KIND_CLOSE_PUBLISHED: _MoveKind.ValueType  # 3
-    """Take note that the study was published; what was reserved and not spent is free again."""
+    """Record that the study was published; what was reserved and not spent is free again."""
     MOVE_KIND_CLOSE_ABORTED: _MoveKind.ValueType  # 4
-    """Take note that the study was aborted; what was reserved and not spent is free again."""
+    """Record that the study was aborted; what was reserved and not spent is free again."""
 
 class MoveKind(_MoveKind, metaclass=_MoveKindEnumTypeWrapper):
     """What a party may do next in a study."""
@@ -51,9 +51,9 @@ MOVE_KIND_ENROL: MoveKind.ValueType  # 1
 MOVE_KIND_ANSWER: MoveKind.ValueType  # 2
 """Answer the round named in `label`."""
 MOVE_KIND_CLOSE_PUBLISHED: MoveKind.ValueType  # 3
-"""Take note that the study was published; what was reserved and not spent is free again."""
+"""Record that the study was published; what was reserved and not spent is free again."""
 MOVE_KIND_CLOSE_ABORTED: MoveKind.ValueType  # 4
-"""Take note that the study was aborted; what was reserved and not spent is free again."""
+"""Record that the study was aborted; what was reserved and not spent is free again."""
 Global___MoveKind: _TypeAlias = MoveKind  # noqa: Y015
 
 class _DocumentKind:
@@ -67,9 +67,7 @@ class _DocumentKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Document
     DOCUMENT_KIND_STUDY: _DocumentKind.ValueType  # 1
     """The resolved study, canonical JSON."""
     DOCUMENT_KIND_TRANSCRIPT: _DocumentKind.ValueType  # 2
-    """The transcript with the curator's signature, canonical JSON."""
-    DOCUMENT_KIND_QUERY: _DocumentKind.ValueType  # 3
-    """The query of the round `label`, canonical JSON."""
+    """The transcript with the curator's key and signature, canonical JSON."""
 
 class DocumentKind(_DocumentKind, metaclass=_DocumentKindEnumTypeWrapper):
     """Which document of a study."""
@@ -79,9 +77,7 @@ DOCUMENT_KIND_UNSPECIFIED: DocumentKind.ValueType  # 0
 DOCUMENT_KIND_STUDY: DocumentKind.ValueType  # 1
 """The resolved study, canonical JSON."""
 DOCUMENT_KIND_TRANSCRIPT: DocumentKind.ValueType  # 2
-"""The transcript with the curator's signature, canonical JSON."""
-DOCUMENT_KIND_QUERY: DocumentKind.ValueType  # 3
-"""The query of the round `label`, canonical JSON."""
+"""The transcript with the curator's key and signature, canonical JSON."""
 Global___DocumentKind: _TypeAlias = DocumentKind  # noqa: Y015
 
 class _DeclineReason:
@@ -316,27 +312,49 @@ class GetDocumentRequest(_message.Message):
 
     STUDY_HASH_FIELD_NUMBER: _builtins.int
     KIND_FIELD_NUMBER: _builtins.int
-    LABEL_FIELD_NUMBER: _builtins.int
     study_hash: _builtins.bytes
     """SHA-256 of the resolved study, 32 bytes. The caller MUST be on its roster."""
     kind: Global___DocumentKind.ValueType
     """Which document."""
-    label: _builtins.str
-    """The round's label for DOCUMENT_KIND_QUERY; empty otherwise."""
     def __init__(
         self,
         *,
         study_hash: _builtins.bytes = ...,
         kind: Global___DocumentKind.ValueType = ...,
-        label: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "label", b"label", "study_hash", b"study_hash"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "study_hash", b"study_hash"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetDocumentRequest: _TypeAlias = GetDocumentRequest  # noqa: Y015
+
+@_typing.final
+class GetQueryRequest(_message.Message):
+    """Asks for the query of a round."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STUDY_HASH_FIELD_NUMBER: _builtins.int
+    LABEL_FIELD_NUMBER: _builtins.int
+    study_hash: _builtins.bytes
+    """SHA-256 of the resolved study, 32 bytes. The caller MUST be on its roster."""
+    label: _builtins.str
+    """The round's label."""
+    def __init__(
+        self,
+        *,
+        study_hash: _builtins.bytes = ...,
+        label: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["label", b"label", "study_hash", b"study_hash"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetQueryRequest: _TypeAlias = GetQueryRequest  # noqa: Y015
 
 @_typing.final
 class GetDocumentResponse(_message.Message):
@@ -423,7 +441,9 @@ Global___EnrolResponse: _TypeAlias = EnrolResponse  # noqa: Y015
 
 @_typing.final
 class SubmitRequest(_message.Message):
-    """One piece of an upload: first the header, then chunks."""
+    """One piece of an upload: first the header, then chunks. The answer is the chunks one after the other: ciphertexts,
+    or the encoded message that answers the query (see query.proto).
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 

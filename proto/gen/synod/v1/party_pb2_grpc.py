@@ -4,6 +4,7 @@ import grpc
 import warnings
 
 from synod.v1 import party_pb2 as synod_dot_v1_dot_party__pb2
+from synod.v1 import query_pb2 as synod_dot_v1_dot_query__pb2
 
 GRPC_GENERATED_VERSION = '1.80.0'
 GRPC_VERSION = grpc.__version__
@@ -50,6 +51,11 @@ class PartyServiceStub(object):
                 request_serializer=synod_dot_v1_dot_party__pb2.GetDocumentRequest.SerializeToString,
                 response_deserializer=synod_dot_v1_dot_party__pb2.GetDocumentResponse.FromString,
                 _registered_method=True)
+        self.GetQuery = channel.unary_stream(
+                '/synod.v1.PartyService/GetQuery',
+                request_serializer=synod_dot_v1_dot_party__pb2.GetQueryRequest.SerializeToString,
+                response_deserializer=synod_dot_v1_dot_query__pb2.Query.FromString,
+                _registered_method=True)
         self.Enrol = channel.unary_unary(
                 '/synod.v1.PartyService/Enrol',
                 request_serializer=synod_dot_v1_dot_party__pb2.EnrolRequest.SerializeToString,
@@ -91,7 +97,15 @@ class PartyServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetDocument(self, request, context):
-        """Streams one document of a study: the study, its transcript, or a round's query.
+        """Streams one document of a study: the study, or its transcript.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetQuery(self, request, context):
+        """Streams the query of an open round: the query is the merge of all parts in order, so that repeated fields are
+        concatenated. A part stays under 1 MiB.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -119,7 +133,7 @@ class PartyServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Acknowledge(self, request, context):
-        """Confirms that the caller has taken note of a study's end.
+        """Confirms that the caller knows of a study's end.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -142,6 +156,11 @@ def add_PartyServiceServicer_to_server(servicer, server):
                     servicer.GetDocument,
                     request_deserializer=synod_dot_v1_dot_party__pb2.GetDocumentRequest.FromString,
                     response_serializer=synod_dot_v1_dot_party__pb2.GetDocumentResponse.SerializeToString,
+            ),
+            'GetQuery': grpc.unary_stream_rpc_method_handler(
+                    servicer.GetQuery,
+                    request_deserializer=synod_dot_v1_dot_party__pb2.GetQueryRequest.FromString,
+                    response_serializer=synod_dot_v1_dot_query__pb2.Query.SerializeToString,
             ),
             'Enrol': grpc.unary_unary_rpc_method_handler(
                     servicer.Enrol,
@@ -246,6 +265,33 @@ class PartyService(object):
             '/synod.v1.PartyService/GetDocument',
             synod_dot_v1_dot_party__pb2.GetDocumentRequest.SerializeToString,
             synod_dot_v1_dot_party__pb2.GetDocumentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetQuery(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/synod.v1.PartyService/GetQuery',
+            synod_dot_v1_dot_party__pb2.GetQueryRequest.SerializeToString,
+            synod_dot_v1_dot_query__pb2.Query.FromString,
             options,
             channel_credentials,
             insecure,

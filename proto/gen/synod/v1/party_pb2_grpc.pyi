@@ -11,6 +11,7 @@ Every call is idempotent: repeated with the same content it gives the same reply
 from collections import abc as _abc
 from grpc import aio as _aio
 from synod.v1 import party_pb2 as _party_pb2
+from synod.v1 import query_pb2 as _query_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys
@@ -43,7 +44,11 @@ class PartyServiceStub:
     PullWork: _grpc.UnaryUnaryMultiCallable[_party_pb2.PullWorkRequest, _party_pb2.PullWorkResponse]
     """Waits for the caller's next moves, at most wait_seconds; an empty reply means that there are none yet."""
     GetDocument: _grpc.UnaryStreamMultiCallable[_party_pb2.GetDocumentRequest, _party_pb2.GetDocumentResponse]
-    """Streams one document of a study: the study, its transcript, or a round's query."""
+    """Streams one document of a study: the study, or its transcript."""
+    GetQuery: _grpc.UnaryStreamMultiCallable[_party_pb2.GetQueryRequest, _query_pb2.Query]
+    """Streams the query of an open round: the query is the merge of all parts in order, so that repeated fields are
+    concatenated. A part stays under 1 MiB.
+    """
     Enrol: _grpc.UnaryUnaryMultiCallable[_party_pb2.EnrolRequest, _party_pb2.EnrolResponse]
     """Enrols the caller with its keys for one study."""
     Submit: _grpc.StreamUnaryMultiCallable[_party_pb2.SubmitRequest, _party_pb2.SubmitResponse]
@@ -51,7 +56,7 @@ class PartyServiceStub:
     Decline: _grpc.UnaryUnaryMultiCallable[_party_pb2.DeclineRequest, _party_pb2.DeclineResponse]
     """Says that the caller will not make a move; the curator learns the reason's kind and nothing else."""
     Acknowledge: _grpc.UnaryUnaryMultiCallable[_party_pb2.AcknowledgeRequest, _party_pb2.AcknowledgeResponse]
-    """Confirms that the caller has taken note of a study's end."""
+    """Confirms that the caller knows of a study's end."""
 
 @_typing.type_check_only
 class PartyServiceAsyncStub(PartyServiceStub):
@@ -63,7 +68,11 @@ class PartyServiceAsyncStub(PartyServiceStub):
     PullWork: _aio.UnaryUnaryMultiCallable[_party_pb2.PullWorkRequest, _party_pb2.PullWorkResponse]  # type: ignore[assignment]
     """Waits for the caller's next moves, at most wait_seconds; an empty reply means that there are none yet."""
     GetDocument: _aio.UnaryStreamMultiCallable[_party_pb2.GetDocumentRequest, _party_pb2.GetDocumentResponse]  # type: ignore[assignment]
-    """Streams one document of a study: the study, its transcript, or a round's query."""
+    """Streams one document of a study: the study, or its transcript."""
+    GetQuery: _aio.UnaryStreamMultiCallable[_party_pb2.GetQueryRequest, _query_pb2.Query]  # type: ignore[assignment]
+    """Streams the query of an open round: the query is the merge of all parts in order, so that repeated fields are
+    concatenated. A part stays under 1 MiB.
+    """
     Enrol: _aio.UnaryUnaryMultiCallable[_party_pb2.EnrolRequest, _party_pb2.EnrolResponse]  # type: ignore[assignment]
     """Enrols the caller with its keys for one study."""
     Submit: _aio.StreamUnaryMultiCallable[_party_pb2.SubmitRequest, _party_pb2.SubmitResponse]  # type: ignore[assignment]
@@ -71,7 +80,7 @@ class PartyServiceAsyncStub(PartyServiceStub):
     Decline: _aio.UnaryUnaryMultiCallable[_party_pb2.DeclineRequest, _party_pb2.DeclineResponse]  # type: ignore[assignment]
     """Says that the caller will not make a move; the curator learns the reason's kind and nothing else."""
     Acknowledge: _aio.UnaryUnaryMultiCallable[_party_pb2.AcknowledgeRequest, _party_pb2.AcknowledgeResponse]  # type: ignore[assignment]
-    """Confirms that the caller has taken note of a study's end."""
+    """Confirms that the caller knows of a study's end."""
 
 class PartyServiceServicer(metaclass=_abc_1.ABCMeta):
     """The party's side of a study: enrolment, work, submission."""
@@ -98,7 +107,17 @@ class PartyServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _party_pb2.GetDocumentRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_party_pb2.GetDocumentResponse], _abc.AsyncIterator[_party_pb2.GetDocumentResponse]]:
-        """Streams one document of a study: the study, its transcript, or a round's query."""
+        """Streams one document of a study: the study, or its transcript."""
+
+    @_abc_1.abstractmethod
+    def GetQuery(
+        self,
+        request: _party_pb2.GetQueryRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_query_pb2.Query], _abc.AsyncIterator[_query_pb2.Query]]:
+        """Streams the query of an open round: the query is the merge of all parts in order, so that repeated fields are
+        concatenated. A part stays under 1 MiB.
+        """
 
     @_abc_1.abstractmethod
     def Enrol(
@@ -130,6 +149,6 @@ class PartyServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _party_pb2.AcknowledgeRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_party_pb2.AcknowledgeResponse, _abc.Awaitable[_party_pb2.AcknowledgeResponse]]:
-        """Confirms that the caller has taken note of a study's end."""
+        """Confirms that the caller knows of a study's end."""
 
 def add_PartyServiceServicer_to_server(servicer: PartyServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -22,10 +22,7 @@ from synod.common.crypto.paillier import (
 )
 from synod.common.privacy.coins import Coins
 from synod.common.runtime.errors import Code, SynodError
-
-
-def seeded(seed: int) -> Coins:
-    return Coins(seed.to_bytes(32, "big"))
+from tests.support.keys import seeded
 
 
 @cache

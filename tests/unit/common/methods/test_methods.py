@@ -5,10 +5,13 @@ from typing import Any
 
 import pytest
 
-from synod.common.methods.base import BEST_SPLITS, LATER_METHODS, PAPER_SPLIT, DpCcbn, DpSubn, Independent
+from synod.common.methods.dp_ccbn import DpCcbn
+from synod.common.methods.dp_subn import BEST_SPLITS, PAPER_SPLIT, DpSubn
+from synod.common.methods.independent import Independent
+from synod.common.methods.networks import NetworkMethod
 from synod.common.runtime.errors import Code, SynodError
-from synod.common.study.study import parse_study
-from tests.support.studies import make_study, real, study_document
+from synod.common.study.study import known_methods, parse_study
+from tests.support.studies import binary, categorical, make_study, real, study_document
 
 QUARTERS = ["0.25", "0.25", "0.25", "0.25"]
 
@@ -24,17 +27,49 @@ def test_the_best_split_follows_the_update_and_the_paper_has_quarters() -> None:
 
 
 def test_the_resolved_study_writes_every_default_out() -> None:
-    written = make_study(method={"name": "dp-subn"}).to_json()["method"]
-    assert written == {
+    rows = (10_000, 20_000, 40_000)
+    written = {name: make_study(method={"name": name}, rows=rows).to_json()["method"] for name in known_methods()}
+    assert written["dp-subn"] == {
         "name": "dp-subn",
-        "score": "auto",
-        "encoding": "auto",
+        "version": 1,
+        "score": "F",
+        "encoding": "binary",
         "max_candidates": 500_000,
-        "split": "best",
+        "split": ["0.2", "0.05", "0.15", "0.6"],
         "theta": "6",
         "theta_frontier": "2",
         "update": "sequential",
         "max_view_cells": 4096,
+        "parameter_cells": 2**9,  # 0.6 * 70000 / ((12 - 8) 2^10 sqrt(3/2)) is above 6, and below with 9 in place of 8
+        "frontier_cells": 2**9,
+    }
+    assert written["dp-ccbn"] == {
+        "name": "dp-ccbn",
+        "version": 1,
+        "score": "F",
+        "encoding": "binary",
+        "max_candidates": 500_000,
+        "split": ["0.5", "0.5"],
+        "theta": "6",
+        "parameter_cells": 2**9,
+        "max_numbers": 200_000,
+    }
+    assert written["independent"] == {
+        "name": "independent",
+        "version": 1,
+        "score": "F",
+        "encoding": "binary",
+        "max_candidates": 500_000,
+        "beta": "0.3",
+        "theta": "4",
+        "table_cells": [2**7, 2**8, 2**10],
+    }
+    assert written["hpdp-dp"] == {
+        "name": "hpdp-dp",
+        "version": 1,
+        "contribution": "0.9",
+        "levels": 256,
+        "link": "copula",
     }
 
 
@@ -47,8 +82,20 @@ def test_a_study_with_defaults_is_the_study_that_writes_them(method: DpSubn | Dp
 
 
 def test_auto_is_binary() -> None:
-    assert DpSubn(name="dp-subn").resolved_encoding == "binary"
-    assert DpSubn(name="dp-subn", encoding="gray").resolved_encoding == "gray"
+    assert DpSubn(name="dp-subn").feature_encoding == "binary"
+    assert DpSubn(name="dp-subn", encoding="gray").feature_encoding == "gray"
+
+
+@pytest.mark.parametrize("name", ["dp-subn", "dp-ccbn", "independent"])
+def test_auto_scores_by_f_where_every_feature_is_binary_and_by_r_elsewhere(name: str) -> None:
+    def score_of(**keys: Any) -> str:
+        method = make_study(method={"name": name, **keys}).method
+        assert isinstance(method, NetworkMethod)
+        return method.chosen_score
+
+    assert score_of() == score_of(encoding="gray") == "F"
+    assert score_of(encoding="vanilla") == "R"
+    assert score_of(score="I") == score_of(score="I", encoding="vanilla") == "I"
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
@@ -59,7 +106,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"name": "dp-subn", "split": ["0.25", "0.25", "0.25", "0.2500001"]}, "at most 1"),
     ({"name": "dp-subn", "split": "worst"}, "split"),
     ({"name": "dp-subn", "theta": "0"}, "theta must be above 0"),
-    ({"name": "dp-subn", "theta_frontier": "-1"}, "theta must be above 0"),
+    ({"name": "dp-subn", "theta_frontier": "-1"}, "theta_frontier must be above 0"),
     ({"name": "dp-subn", "update": "both"}, "update"),
     ({"name": "dp-subn", "max_view_cells": 3}, "max_view_cells"),
     ({"name": "dp-subn", "max_candidates": 99}, "max_candidates"),
@@ -85,10 +132,13 @@ def test_what_breaks_a_rule_is_refused_with_its_key(method: dict[str, Any], word
     assert caught.value.code is Code.INVALID
 
 
-@pytest.mark.parametrize("name", LATER_METHODS)
-def test_a_method_of_a_later_version_is_named(name: str) -> None:
-    with pytest.raises(SynodError, match=f"the method {name} is not in this version"):
-        make_study(method={"name": name})
+@pytest.mark.parametrize("name", ["dp-subn", "dp-ccbn", "independent"])
+def test_f_is_for_binary_features_however_they_are_encoded(name: str) -> None:
+    method = {"name": name, "score": "F", "encoding": "vanilla"}
+    study = make_study(method=method, schema=[binary("a"), categorical("b", 1), categorical("c", 2)])
+    assert parse_study(study.to_json(), "the resolved study").resolve() == study
+    with pytest.raises(SynodError, match="needs the encoding binary or gray"):
+        make_study(method=method, schema=[binary("a"), categorical("b", 2, nullable=True)])
 
 
 def test_a_schema_of_single_bins_has_nothing_to_count() -> None:
@@ -97,3 +147,15 @@ def test_a_schema_of_single_bins_has_nothing_to_count() -> None:
     with pytest.raises(SynodError, match="nothing to publish"):
         make_study(schema=schema, method={"name": "dp-subn"})
     assert make_study(schema=[{**schema[0], "nullable": True}], method={"name": "dp-subn"})
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        {"name": "dp-subn", "split": ["0.25", "0.25", "0.25", "0.25000000000000000000000000000000001"]},
+        {"name": "dp-ccbn", "split": ["0.5", "0.50000000000000000000000000000000000000001"]},
+    ],
+)
+def test_shares_that_add_up_to_more_than_one_are_refused_however_little(method: dict[str, Any]) -> None:
+    with pytest.raises(SynodError, match="add up to at most 1"):
+        make_study(method=method)

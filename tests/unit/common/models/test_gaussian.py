@@ -20,7 +20,7 @@ from synod.common.models.gaussian import (
     parse_model,
 )
 from synod.common.models.moments import MomentDesign
-from synod.common.protocol.queries import moment_design
+from synod.common.protocol.queries.moments import moment_design
 from synod.common.runtime.errors import Code, SynodError
 from tests.support.studies import categorical, integer, make_study, real
 
@@ -190,6 +190,12 @@ def test_models_without_a_part_are_refused(missing: str) -> None:
         parse_model({key: value for key, value in SOUND.items() if key != missing}, DESIGN)
 
 
+@pytest.mark.parametrize("loadings", [[0] * WIDTH, [[[0]]] * WIDTH])
+def test_loadings_that_are_no_matrix_are_refused(loadings: object) -> None:
+    with pytest.raises(SynodError, match="the model is malformed"):
+        parse_model({**SOUND, "loadings": loadings}, DESIGN)
+
+
 @pytest.mark.parametrize("data", [None, [], 5, "model"])
 def test_what_is_no_model_is_refused(data: object) -> None:
     with pytest.raises(SynodError, match="the model is malformed"):
@@ -202,8 +208,6 @@ def test_what_is_no_model_is_refused(data: object) -> None:
         {"loadings": [[0]] * (WIDTH - 1)},
         {"loadings": [[]] * WIDTH},
         {"loadings": [[0] * (WIDTH + 1)] * WIDTH},
-        {"loadings": [0] * WIDTH},
-        {"loadings": [[[0]]] * WIDTH},
         {"shift": [0] * (WIDTH + 1)},
         {"spread": [0] * (WIDTH - 1)},
         {"spread": 0},

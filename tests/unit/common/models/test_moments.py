@@ -15,11 +15,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from synod.common.models import moments as moments_module
-from synod.common.models.moments import MomentDesign, design_moments, row_vectors, sum_moments, unfold
+from synod.common.models.moments import MomentDesign, design_moments, row_vectors, unfold
 from synod.common.study.encoding import Codes, Coding
 from synod.common.study.study import Study
-from tests.support.studies import categorical, integer, make_study, real
+from synod.party.count import moments as moments_module
+from synod.party.count.moments import sum_moments
+from tests.support.studies import binary, categorical, integer, make_study, real
 
 HALF = Fraction(1, 2)
 
@@ -28,10 +29,6 @@ def codings(schema: Sequence[dict[str, Any]], levels: int) -> tuple[Coding, ...]
     named = [{**attribute, "name": f"a{i}"} for i, attribute in enumerate(schema)]
     study: Study = make_study(schema=named)
     return tuple(Coding(attribute, levels) for attribute in study.attributes)
-
-
-def binary() -> dict[str, Any]:
-    return categorical("x", 2)
 
 
 def number() -> dict[str, Any]:
@@ -89,7 +86,7 @@ def largest_distance(design: MomentDesign, coded: Sequence[Coding]) -> int:
 
 
 SHAPES: list[tuple[list[dict[str, Any]], int]] = [
-    *(([binary()] * count, 1) for count in range(1, 8)),
+    *(([binary("x")] * count, 1) for count in range(1, 8)),
     ([number()], 2),
     ([number()], 3),
     ([number()], 8),
@@ -103,15 +100,15 @@ SHAPES: list[tuple[list[dict[str, Any]], int]] = [
     ([block(3)] * 2, 1),
     ([block(3)] * 4, 1),
     ([categorical("x", 2, nullable=True)] * 2, 1),
-    ([binary(), block(3)], 1),
-    ([binary()] * 3 + [block(3)] * 2, 1),
+    ([binary("x"), block(3)], 1),
+    ([binary("x")] * 3 + [block(3)] * 2, 1),
     ([number(), block(3)], 4),
-    ([number(), binary()], 4),
-    ([number()] * 2 + [binary()] * 2, 4),
-    ([nullable_number(), binary(), block(3)], 4),
-    ([number(), nullable_number(), binary(), block(3)], 2),
-    ([block(4), number(), binary(), block(3), number()], 2),
-    ([integer("x", 5, 5), binary(), categorical("x", 1)], 1),
+    ([number(), binary("x")], 4),
+    ([number()] * 2 + [binary("x")] * 2, 4),
+    ([nullable_number(), binary("x"), block(3)], 4),
+    ([number(), nullable_number(), binary("x"), block(3)], 2),
+    ([block(4), number(), binary("x"), block(3), number()], 2),
+    ([integer("x", 5, 5), binary("x"), categorical("x", 1)], 1),
     ([integer("x", 5, 5, nullable=True), number(), categorical("x", 1, nullable=True)], 4),
 ]
 
@@ -127,7 +124,7 @@ def test_no_two_rows_are_further_apart_than_the_sensitivity(schema: list[dict[st
 
 
 KINDS = st.one_of(
-    st.just(binary()),
+    st.just(binary("x")),
     st.just(number()),
     st.just(nullable_number()),
     st.builds(block, st.integers(3, 4)),
@@ -148,12 +145,12 @@ def test_random_schemas_keep_to_the_sensitivity(schema: list[dict[str, Any]], le
 
 def test_sensitivity_in_numbers() -> None:
     """In units of 1 / (4 L^2): 36 for NLTCS, as methods.md has it, and the formula term by term."""
-    nltcs = design_moments(codings([binary()] * 16, 256))
+    nltcs = design_moments(codings([binary("x")] * 16, 256))
     assert (nltcs.unit, nltcs.sensitivity) == (1, 4 * 36)
     for blocks, numbers, signs in product(range(4), range(4), range(4)):
         if blocks + numbers + signs == 0:
             continue
-        design = design_moments(codings([block(3)] * blocks + [number()] * numbers + [binary()] * signs, 256))
+        design = design_moments(codings([block(3)] * blocks + [number()] * numbers + [binary("x")] * signs, 256))
         s = numbers + signs
         expected = (
             2 * blocks + blocks * (blocks - 1) + blocks * s
@@ -165,7 +162,7 @@ def test_sensitivity_in_numbers() -> None:
 
 @settings(max_examples=80, deadline=None)
 @given(st.lists(KINDS, min_size=1, max_size=4), st.sampled_from([1, 2, 5, 256, 1024]), st.data())
-@example([number(), nullable_number(), binary(), block(3)], 256, None)
+@example([number(), nullable_number(), binary("x"), block(3)], 256, None)
 def test_sums_equal_the_slow_twin(schema: list[dict[str, Any]], levels: int, data: st.DataObject | None) -> None:
     coded = codings(schema, levels)
     design = design_moments(coded)
@@ -191,7 +188,7 @@ def test_bounds_are_reached() -> None:
     low, high = design.bounds(5)
     reached = sum_moments(design, columns_of(mixed, [(0, 1)] * 5))
     assert (int(reached.min()), int(reached.max())) == (low, high)
-    signs = codings([binary()] * 2, 256)
+    signs = codings([binary("x")] * 2, 256)
     design = design_moments(signs)
     assert sum_moments(design, columns_of(signs, [(0, 1)] * 5)).tolist() == [-5, 5, -5]
     assert design.bounds(5) == (-5, 5)
@@ -204,7 +201,7 @@ def random_table(coded: Sequence[Coding], rows: int) -> list[Codes]:
 
 @pytest.mark.parametrize("chunk", [1, 7, 1000, 4096])
 def test_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
-    coded = codings([number(), nullable_number(), binary(), block(3)], 1024)
+    coded = codings([number(), nullable_number(), binary("x"), block(3)], 1024)
     design, table = design_moments(coded), random_table(coded, 1001)
     whole = sum_moments(design, table)
     monkeypatch.setattr(moments_module, "CHUNK_ROWS", chunk)
@@ -235,9 +232,9 @@ def real_gram(design: MomentDesign, table: Sequence[Codes]) -> NDArray[np.float6
 @pytest.mark.parametrize(
     "schema",
     [
-        [binary()] * 3,
+        [binary("x")] * 3,
         [number()] * 2,
-        [nullable_number(), binary(), block(3), block(4)],
+        [nullable_number(), binary("x"), block(3), block(4)],
         [block(3)],
         [nullable_number()],
     ],
@@ -251,5 +248,5 @@ def test_unfolding_gives_the_whole_gram_matrix_back(schema: list[dict[str, Any]]
 
 
 def test_absurd_schemas_are_counted_without_their_matrix() -> None:
-    design = design_moments(codings([block(65_000), block(65_000), number(), binary()], 256))
+    design = design_moments(codings([block(65_000), block(65_000), number(), binary("x")], 256))
     assert design.length == 3 + 1 + 130_000 * 3 + 65_000**2

@@ -9,15 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synod.common.models.usefulness import (
-    LARGEST_TABLE,
-    frontier_cells,
-    is_useful,
-    largest_table,
-    own_cells,
-    parameter_cells,
-)
-from tests.support.studies import categorical, make_study, pinned
+from synod.common.methods.dp_ccbn import DpCcbn
+from synod.common.methods.dp_subn import DpSubn
+from synod.common.methods.independent import Independent
+from synod.common.models.usefulness import LARGEST_TABLE, is_useful, largest_table
+from synod.common.study.study import Study
+from tests.support.studies import NAMES, categorical, make_study
 
 
 def degree(d: int, *, rows: int, epsilon: Fraction, theta: Decimal, shares: Fraction, nested: bool) -> int:
@@ -120,10 +117,15 @@ def test_a_single_feature_has_no_parents(size: int) -> None:
 ROWS = (4_000, 8_000, 16_000)
 
 
-def network_study(method: dict[str, Any], **changes: Any) -> Any:
-    roster = [{"name": f"p{i}", "key": pinned(i), "rows": rows} for i, rows in enumerate(ROWS)]
+def network_study(method: dict[str, Any], **changes: Any) -> Study:
     schema = [categorical(f"a{i}", 2) for i in range(12)]
-    return make_study(method=method, roster=roster, schema=schema, epsilon="0.5", **changes)
+    return make_study(**{"method": method, "rows": ROWS, "schema": schema, "epsilon": "0.5", **changes})
+
+
+def subn(method: dict[str, Any], **changes: Any) -> DpSubn:
+    settled = network_study(method, **changes).method
+    assert isinstance(settled, DpSubn)
+    return settled
 
 
 @pytest.mark.parametrize("collusion", [0, 1, 2])
@@ -139,12 +141,13 @@ def test_tables_of_the_network_have_the_last_share_of_epsilon(
     method: dict[str, Any], part: Fraction, collusion: int
 ) -> None:
     """That n eps4 / ((d-k) 2^(k+2) sqrt(K/(K-t))) >= theta."""
-    study = network_study(method, collusion=collusion)
+    settled = network_study(method, collusion=collusion).method
+    assert isinstance(settled, DpSubn | DpCcbn)
     root = math.sqrt(Fraction(3, 3 - collusion))
     theta = method.get("theta", 6)
     fitting = [k for k in range(1, 12) if formula(k, 12, sum(ROWS), 0.5 * float(part), root) >= theta]
     assert fitting
-    assert parameter_cells(study) == 2 ** (fitting[-1] + 1)
+    assert settled.parameter_cells == 2 ** (fitting[-1] + 1)
 
 
 @pytest.mark.parametrize("collusion", [0, 2])
@@ -154,24 +157,32 @@ def test_tables_of_the_frontier_have_the_third_share_and_the_noise_of_their_answ
 ) -> None:
     """That n eps3 / (d 2^(k'+2) root) >= theta', where root is sqrt(K) if each party answers on its own."""
     method = {"name": "dp-subn", "split": ["0.1", "0.1", "0.79", "0.01"], "theta_frontier": "1.5", "update": update}
-    study = network_study(method, collusion=collusion)
+    settled = subn(method, collusion=collusion)
     root = math.sqrt(3 if update == "sequential" else Fraction(3, 3 - collusion))
     fitting = [k for k in range(1, 12) if sum(ROWS) * 0.5 * 0.79 / (12 * 2 ** (k + 2) * root) >= 1.5]
     assert fitting
-    assert frontier_cells(study) == 2 ** (fitting[-1] + 1)
+    assert settled.frontier_cells == 2 ** (fitting[-1] + 1)
 
 
 def test_the_frontier_is_no_smaller_than_the_network() -> None:
-    study = network_study({"name": "dp-subn", "split": ["0.1", "0.1", "0.01", "0.79"]})
-    assert frontier_cells(study) == parameter_cells(study) > 0
+    split = ["0.1", "0.1", "0.01", "0.79"]
+    settled = subn({"name": "dp-subn", "split": split})
+    assert settled.frontier_cells == settled.parameter_cells
+    assert isinstance(settled.parameter_cells, int)
+    assert settled.parameter_cells > 0
+    written = subn({"name": "dp-subn", "split": split, "parameter_cells": 16, "frontier_cells": 4})
+    assert (written.parameter_cells, written.frontier_cells) == (16, 16)
 
 
 def test_tables_of_a_partys_own_network_follow_from_its_own_rows() -> None:
-    study = network_study({"name": "independent", "beta": "0.2", "theta": 2})
+    counts = (100, *ROWS)
     found = []
-    for rows in (100, *ROWS):
+    for rows in counts:
         fitting = [k for k in range(1, 12) if formula(k, 12, rows, 0.5 * 0.8, 1) >= 2]
         found.append(2 ** (fitting[-1] + 1) if fitting else 0)
-        assert own_cells(study, rows) == found[-1]
+    method = {"name": "independent", "beta": "0.2", "theta": 2}
+    settled = network_study(method, names=("hamlet", *NAMES), rows=counts).method
+    assert isinstance(settled, Independent)
+    assert settled.table_cells == tuple(found)
     assert found[0] == 0
     assert len(set(found)) == 4

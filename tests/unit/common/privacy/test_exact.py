@@ -7,16 +7,12 @@ from fractions import Fraction
 import pytest
 
 from synod.common.privacy import exact
-from synod.common.privacy.coins import Coins
 from synod.common.privacy.exact import Envelope, build_envelope, left_end
+from tests.support.keys import seeded
 
 HALF, SMALL, ONE = Fraction(1, 2), Fraction(1, 49), Fraction(1)
 SCALES = (Fraction(1, 3), Fraction(30), Fraction(50_000_000), Fraction(2**40))
 LAWS = [(shape, scale) for shape in (ONE, HALF, SMALL) for scale in SCALES]
-
-
-def coins(seed: int = 7) -> Coins:
-    return Coins(bytes([seed]) * 32)
 
 
 def chance_by_decimals(envelope: Envelope, value: int, shell: int) -> Decimal:
@@ -43,14 +39,14 @@ def test_a_proposal_is_kept_exactly_below_its_chance(
         scaled = chance_by_decimals(envelope, value, shell) * 2**128
     word, rest = divmod(int(scaled), 2**64)
     assert word < 2**64
-    assert envelope.keeps(value, shell, word - 1, coins=coins())
-    assert not envelope.keeps(value, shell, word + 1, coins=coins())
+    assert envelope.keeps(value, shell, word - 1, coins=seeded(7))
+    assert not envelope.keeps(value, shell, word + 1, coins=seeded(7))
     for seed in range(8):
-        assert envelope.keeps(value, shell, word, coins=coins(seed)) == (coins(seed).draw_bits(64) < rest)
+        assert envelope.keeps(value, shell, word, coins=seeded(seed)) == (seeded(seed).draw_bits(64) < rest)
 
 
 def test_nothing_is_always_kept() -> None:
-    assert build_envelope(HALF, Fraction(3)).keeps(0, 0, 2**64 - 1, coins=coins())
+    assert build_envelope(HALF, Fraction(3)).keeps(0, 0, 2**64 - 1, coins=seeded(7))
 
 
 @pytest.mark.parametrize("value", [1, 1000, 2**30 + 1, 2**53 - 1])

@@ -7,7 +7,6 @@ import json
 import shutil
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,44 +14,44 @@ import numpy as np
 import pytest
 
 from synod.common.crypto.identity import Identity
+from synod.common.crypto.paillier import PublicKey
 from synod.common.models.gaussian import GaussianModel
 from synod.common.protocol.manifest import MANIFEST_FILE, PartyAccount, noise_law, seal_manifest, verify_release
-from synod.common.protocol.plan import QueryKind, plan_study
-from synod.common.protocol.queries import (
-    ChooseParents,
-    LocalMarginals,
-    Query,
-    SumMarginals,
-    SumMoments,
-    Synthesize,
-    moment_design,
-    query_digest,
-    share_rows,
-    sum_terms,
-)
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals
+from synod.common.protocol.queries.moments import SumMoments, moment_design
+from synod.common.protocol.queries.parents import ChooseParents
+from synod.common.protocol.queries.parsing import AnyQuery, query_digest
+from synod.common.protocol.queries.rows import Synthesize, share_rows
+from synod.common.protocol.steps import QueryKind
 from synod.common.protocol.submission import AnsweredStep, account_statement
 from synod.common.protocol.transcript import Enrolment, Transcript
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
 from synod.curator.release.files import describe_release
-from tests.support.studies import PARTIES, make_study
+from tests.support.keys import identity_of
+from tests.support.studies import NAMES, categorical, integer, make_study, real
 
-CURATOR = Identity.generate()
-IDENTITIES = {name: Identity.generate() for name in PARTIES}
-STUDY: Study = make_study(
-    seed=11,
-    roster=[{"name": name, "key": IDENTITIES[name].fingerprint, "rows": 2**i} for i, name in enumerate(PARTIES)],
-)
+CURATOR = identity_of("curator")
+KEY = PublicKey(2**2047 + 5, 3**900)
+IDENTITIES = {name: identity_of(name) for name in NAMES}
+SCHEMA = [
+    categorical("sex", ("F", "M")),
+    integer("age", 17, 90),
+    real("income", "0", "2.5", nullable=True, out_of_domain="clip"),
+    {"name": "work", "type": "categorical", "taxonomy": [["federal", "state"], "private"]},
+]
+STUDY: Study = make_study(seed=11, epsilon="0.8", rows=(1, 2, 4), schema=SCHEMA)
 FILES = {"synthetic.csv": b"sex,age\nF,17\n", "synthetic.parquet": b"PAR1", "model.json": b"{}\n"}
 Path_ = tuple[str | int, ...]
 
 
-def queries_of(study: Study) -> dict[str, Query]:
+def queries_of(study: Study) -> dict[str, AnyQuery]:
     """A query for every step of the plan, of its kind."""
     return {step.label: some_query(step.kind, study) for step in plan_study(study).steps}
 
 
-def some_query(kind: QueryKind, study: Study) -> Query:
+def some_query(kind: QueryKind, study: Study) -> AnyQuery:
     match kind:
         case QueryKind.SUM_MOMENTS:
             return SumMoments()
@@ -69,9 +68,9 @@ def some_query(kind: QueryKind, study: Study) -> Query:
 
 
 def enrol(index: int, study: Study) -> Enrolment:
-    identity = IDENTITIES[PARTIES[index]]
+    identity = IDENTITIES[NAMES[index]]
     keys = (bytes([index + 1]) * 32, bytes([index + 50]) * 32)
-    return Enrolment(PARTIES[index], identity.public_key, *keys).signed_by(identity, study.digest())
+    return Enrolment(NAMES[index], identity.public_key, *keys).signed_by(identity, study.digest())
 
 
 def account(name: str, study: Study, transcript: Transcript) -> PartyAccount:
@@ -89,8 +88,8 @@ def write_release(folder: Path, study: Study = STUDY) -> dict[str, Any]:
     folder.mkdir()
     for name, data in FILES.items():
         (folder / name).write_bytes(data)
-    transcript = Transcript(study.digest(), 2**2047 + 5, 3**900, tuple(enrol(i, study) for i in range(len(PARTIES))))
-    accounts = [account(name, study, transcript) for name in PARTIES]
+    transcript = Transcript(study.digest(), KEY, tuple(enrol(i, study) for i in range(len(NAMES))))
+    accounts = [account(name, study, transcript) for name in NAMES]
     content: dict[str, Any] = describe_release(study, transcript, accounts, queries_of(study), 11, folder)
     (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
     return content
@@ -185,8 +184,10 @@ def test_any_change_of_any_place_of_the_manifest_is_found(release: Path) -> None
 CURATORS_OWN_WORD = {"versions"}
 NETWORK_STUDY: Study = make_study(
     seed=11,
+    epsilon="0.8",
     method={"name": "dp-subn"},
-    roster=[{**entry.model_dump(), "rows": 10_000 * entry.rows} for entry in STUDY.roster],
+    rows=(10_000, 20_000, 40_000),
+    schema=SCHEMA,
 )
 
 
@@ -239,18 +240,30 @@ def test_files_that_do_not_belong_are_found(release: Path) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"{", b"[]", b"null", b"{}", b'{"format": "synod/manifest/v2"}', b'{"format": 5}', b"\xff", b"[" * 10**5],
+    [b"", b"{", b"[]", b"null", b"{}", b"\xff", b"[" * 10**5, b'"format"', b"5"],
 )
 def test_what_is_no_manifest_is_refused(release: Path, content: bytes) -> None:
     (release / MANIFEST_FILE).write_bytes(content)
-    assert failure(release) == "manifest.json is not a manifest of this version."
+    assert failure(release) == "manifest.json is not a manifest."
+
+
+@pytest.mark.parametrize("stated", ["synod/release/v2", "synod/manifest/v2", "", 5, None, ["synod/release/v1"], {}])
+def test_another_format_says_so(release: Path, stated: Any) -> None:
+    for manifest in ({}, read_manifest(release)):
+        (release / MANIFEST_FILE).write_text(json.dumps({**manifest, "format": stated}))
+        assert failure(release) == "this release has a format that this version does not know."
+
+
+def test_a_format_from_before_0_1_says_so(release: Path) -> None:
+    (release / MANIFEST_FILE).write_text(json.dumps({**read_manifest(release), "format": "synod/manifest/v1"}))
+    assert "a format from before version 0.1" in failure(release)
 
 
 def test_numbers_without_a_canonical_form_are_refused(release: Path) -> None:
     manifest = read_manifest(release)
     for number in (0.5, 2**60):
         (release / MANIFEST_FILE).write_text(json.dumps({**manifest, "seed": number}))
-        assert failure(release) == "manifest.json is not a manifest of this version."
+        assert failure(release) == "the manifest is not a signed document."
 
 
 def test_a_folder_without_a_manifest_is_no_release(tmp_path: Path) -> None:
@@ -258,11 +271,20 @@ def test_a_folder_without_a_manifest_is_no_release(tmp_path: Path) -> None:
     assert "there is no manifest.json in" in failure(tmp_path / "absent")
 
 
-@pytest.mark.parametrize("key", ["curator", "signature"])
+@pytest.mark.parametrize("key", ["signer", "signature"])
 @pytest.mark.parametrize("value", [None, 5, "", "a", "AB" * 32, "zz" * 32, "ab" * 31, ["ab"]])
 def test_malformed_seals_are_refused(release: Path, key: str, value: Any) -> None:
     (release / MANIFEST_FILE).write_text(json.dumps({**read_manifest(release), key: value}))
     assert failure(release)
+
+
+@pytest.mark.parametrize("key", ["signer", "signature"])
+def test_a_seal_has_one_written_form(release: Path, key: str) -> None:
+    manifest = read_manifest(release)
+    text = manifest[key]
+    for other in (text.upper(), f" {text}", f"{text}\n", f"{text[:2]} {text[2:]}"):
+        (release / MANIFEST_FILE).write_text(json.dumps({**manifest, key: other}))
+        assert failure(release) == "the manifest is not a signed document."
 
 
 def test_another_curators_seal_holds_only_for_who_does_not_ask_who_signed(tmp_path: Path) -> None:
@@ -293,7 +315,7 @@ def test_an_account_of_another_transcript_is_refused(tmp_path: Path) -> None:
     """The curator runs the study twice, with two keys, and publishes one run with the other's signatures."""
     folder = tmp_path / "release"
     content = write_release(folder)
-    other = Transcript(STUDY.digest(), 2**2047 + 7, 3**900, tuple(enrol(i, STUDY) for i in range(3)))
+    other = Transcript(STUDY.digest(), PublicKey(KEY.n + 2, KEY.h_s), tuple(enrol(i, STUDY) for i in range(3)))
     content["transcript"], content["transcript_hash"] = other.to_json(), other.digest(STUDY).hex()
     (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
     assert failure(folder) == "the signature of north on what it spent is not valid."
@@ -303,9 +325,7 @@ def test_a_study_of_other_terms_under_the_same_signatures_is_refused(tmp_path: P
     folder = tmp_path / "release"
     content = write_release(folder)
     cheaper = STUDY.model_copy(update={"epsilon": STUDY.epsilon / 2})
-    transcript = replace(
-        Transcript(b"", 2**2047 + 5, 3**900, tuple(enrol(i, STUDY) for i in range(3))), study_hash=cheaper.digest()
-    )
+    transcript = Transcript(cheaper.digest(), KEY, tuple(enrol(i, STUDY) for i in range(3)))
     content |= {
         "study": cheaper.to_json(),
         "study_hash": cheaper.digest().hex(),
@@ -318,20 +338,41 @@ def test_a_study_of_other_terms_under_the_same_signatures_is_refused(tmp_path: P
     assert failure(folder) == "the signature of north on enrol is not valid."
 
 
-@pytest.mark.parametrize("cost", ["1/0", "-4/5", "1e99999999", "0.8", "8/10", "", "x", 1, None, ["4/5"]])
+@pytest.mark.parametrize(
+    "cost",
+    [
+        "epsilon:1/0",
+        "epsilon:-4/5",
+        "epsilon:1e99999999",
+        "epsilon:0.8",
+        "epsilon:8/10",
+        "epsilon:",
+        "epsilon:x",
+        "epsilon: 4/5",
+        "Epsilon:4/5",
+        "rho:4/5",
+        "4/5",
+        "",
+        "x",
+        1,
+        None,
+        ["epsilon:4/5"],
+        {"epsilon": "4/5"},
+    ],
+)
 def test_hostile_costs_are_refused(tmp_path: Path, cost: Any) -> None:
     folder = tmp_path / "release"
     content = write_release(folder)
-    content["parties"]["south"]["steps"][0]["cost"] = cost
+    content["parties"]["harbour"]["steps"][0]["cost"] = cost
     (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
-    assert failure(folder) == "what south answered and spent is not what the plan and the queries say."
+    assert failure(folder) == "what harbour answered and spent is not what the plan and the queries say."
 
 
 @pytest.mark.parametrize(
     "path",
     [
-        ("files",), ("files", "model.json"), ("parties",), ("parties", "south"), ("parties", "south", "steps"),
-        ("parties", "south", "steps", 0), ("parties", "south", "signature"), ("plan",), ("noise",), ("study",),
+        ("files",), ("files", "model.json"), ("parties",), ("parties", "harbour"), ("parties", "harbour", "steps"),
+        ("parties", "harbour", "steps", 0), ("parties", "harbour", "signature"), ("plan",), ("noise",), ("study",),
         ("study", "roster"), ("study", "schema", 0), ("transcript",), ("transcript", "enrolments"),
         ("transcript", "enrolments", 1), ("study_hash",), ("transcript_hash",), ("queries",), ("queries", "moments"),
         ("queries", "rows"), ("queries", "rows", "model"), ("queries", "rows", "rows"),
@@ -359,11 +400,11 @@ def test_a_party_beside_the_roster_is_refused(tmp_path: Path) -> None:
 
 def test_the_noise_law_is_in_exact_numbers_and_says_whom_it_protects_against() -> None:
     (law,) = noise_law(STUDY, queries_of(STUDY))
-    terms = sum_terms(SumMoments(), plan_study(STUDY).step("moments"), STUDY)
+    terms = SumMoments().terms(plan_study(STUDY).step("moments"), STUDY)
     assert isinstance(law, dict)
     assert law["label"] == "moments"
     assert law["r"] == "1/2"
-    assert law["scale"] == str(terms.scale)
+    assert law["scale"] == str(terms.law.scale)
     assert law["sensitivity"] == str(moment_design(STUDY).sensitivity)
     assert law["protects_against"] == "anyone, and the curator together with up to 1 of 3 parties"
     open_study = STUDY.model_copy(update={"collusion": 0})
@@ -376,11 +417,12 @@ def test_laws_of_local_answers_are_in_exact_numbers() -> None:
     laws: dict[str, Any] = {law["label"]: law for law in noise_law(NETWORK_STUDY, queries_of(NETWORK_STUDY))}  # type: ignore[index,call-overload,misc]
     plan = plan_study(NETWORK_STUDY)
     assert list(laws) == [step.label for step in plan.steps]
-    update, start = plan.step("update-south").cost.epsilon, plan.step("initialize-north").cost.epsilon
-    assert laws["update-south"] == {
-        "label": "update-south",
-        "law": "discrete Laplace, the party's own",
+    update, start = plan.step("update-harbour").cost.epsilon, plan.step("initialize-north").cost.epsilon
+    assert laws["update-harbour"] == {
+        "label": "update-harbour",
+        "law": "discrete Laplace",
         "scale": str(2 * 2 / update),
+        "sensitivity": "4",
         "protects_against": "anyone",
     }
     assert laws["initialize-north"]["epsilon_each"] == str(start / 1)
@@ -390,10 +432,10 @@ def test_laws_of_local_answers_are_in_exact_numbers() -> None:
 
 def test_queries_that_the_parties_did_not_answer_are_refused(tmp_path: Path) -> None:
     """Sound ones of the planned kinds, with a noise law to match: only the parties' signatures tell."""
-    others: dict[str, Query] = {
+    others: dict[str, AnyQuery] = {
         "correlations": SumMarginals(((0, 1), (2, 4))),
-        "initialize-north": ChooseParents((0,), ((1, (0,)), (2, (0, 1))), 1, 8, "R"),
-        "update-west": LocalMarginals(((0, 1), (2, 4))),
+        "initialize-north": ChooseParents((0,), ((1, (0,)), (2, (0,))), 1, 8, "F"),
+        "update-valley": LocalMarginals(((0, 1), (2, 4))),
     }
     for label, query in others.items():
         folder = tmp_path / label

@@ -8,10 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synod.common.methods import hpdp_dp
+from synod.common.models.moments import design_moments
 from synod.common.privacy.cost import FREE, Cost
-from synod.common.protocol import plan
-from synod.common.protocol.plan import Plan, QueryKind, Step, plan_study
-from tests.support.studies import PARTIES, make_study, pinned
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.steps import Limit, Plan, QueryKind, Step
+from synod.common.runtime.errors import SynodError
+from synod.common.study.encoding import codings_of
+from tests.support.studies import NAMES, make_study
 
 
 @given(
@@ -25,7 +29,8 @@ def test_costs_add_up_to_at_most_epsilon_for_each_party(epsilon: Any, parties: i
         epsilon=epsilon,
         collusion=parties - 1,
         method={"name": "hpdp-dp", "levels": levels, "link": link},
-        roster=[{"name": f"p{i}", "key": pinned(i), "rows": i + 1} for i in range(parties)],
+        names=[f"p{i}" for i in range(parties)],
+        rows=range(1, parties + 1),
     )
     plan = plan_study(study)
     for index in range(parties):
@@ -36,17 +41,34 @@ def test_costs_add_up_to_at_most_epsilon_for_each_party(epsilon: Any, parties: i
 
 
 def test_steps_of_hpdp_dp() -> None:
-    moments, rows = plan_study(make_study()).steps
-    assert moments == Step("moments", QueryKind.SUM_MOMENTS, PARTIES, Cost(Fraction(4, 5)))
-    assert rows == Step("rows", QueryKind.SYNTHESIZE, PARTIES, FREE)
-    assert plan_study(make_study()).to_json() == [
-        {"label": "moments", "kind": "sum-moments", "answerers": [*PARTIES], "cost": "4/5"},
-        {"label": "rows", "kind": "synthesize", "answerers": [*PARTIES], "cost": "0"},
+    study = make_study(epsilon="0.8")
+    numbers = design_moments(codings_of(study)).length
+    moments, rows = plan_study(study).steps
+    budget = Cost.pure(Fraction(4, 5))
+    assert moments == Step("moments", "moments", QueryKind.SUM_MOMENTS, NAMES, budget, Limit(numbers))
+    assert rows == Step("rows", "rows", QueryKind.SYNTHESIZE, NAMES, FREE, Limit(0))
+    assert plan_study(study).to_json() == [
+        {
+            "label": "moments",
+            "phase": "moments",
+            "kind": "sum-moments",
+            "answerers": [*NAMES],
+            "cost": "epsilon:4/5",
+            "limit": {"numbers": numbers, "tables": 1, "cells": 0, "candidates": 0, "score": ""},
+        },
+        {
+            "label": "rows",
+            "phase": "rows",
+            "kind": "synthesize",
+            "answerers": [*NAMES],
+            "cost": "epsilon:0",
+            "limit": {"numbers": 0, "tables": 1, "cells": 0, "candidates": 0, "score": ""},
+        },
     ]
 
 
 def test_a_party_has_its_own_steps_only() -> None:
-    one = Step("one", QueryKind.SUM_MOMENTS, ("a", "b"), Cost(Fraction(1)))
+    one = Step("one", "first", QueryKind.SUM_MOMENTS, ("a", "b"), Cost(Fraction(1)), Limit(1))
     two = replace(one, label="two", answerers=("b",), cost=Cost(Fraction(2)))
     plan = Plan((one, two))
     assert (plan.steps_of("a"), plan.steps_of("b"), plan.steps_of("c")) == ((one,), (one, two), ())
@@ -55,6 +77,13 @@ def test_a_party_has_its_own_steps_only() -> None:
 
 
 def test_a_plan_beyond_epsilon_is_never_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "FREE", Cost(Fraction(1, 10**9)))
-    with pytest.raises(AssertionError):
+    monkeypatch.setattr(hpdp_dp, "FREE", Cost(Fraction(1, 10**9)))
+    with pytest.raises(SynodError, match="cost more than its epsilon"):
         plan_study(make_study(name="never-planned-before"))
+
+
+def test_a_plan_with_a_label_twice_is_never_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    step = Step("rows", "rows", QueryKind.SYNTHESIZE, NAMES, FREE, Limit(0))
+    monkeypatch.setattr(hpdp_dp.HpdpDp, "plan", lambda *_: (step, step))
+    with pytest.raises(AssertionError):
+        plan_study(make_study(name="never-planned-either"))

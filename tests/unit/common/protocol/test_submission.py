@@ -78,7 +78,7 @@ def test_every_part_of_the_account_is_signed(party: str, transcript: bytes, step
 def test_the_spend_is_the_sum_of_the_steps() -> None:
     statement = account_statement("north", bytes(32), [*STEPS, replace(STEPS[0], cost=Cost(Fraction(1, 3)))])
     assert isinstance(statement, dict)
-    assert statement["spent"] == "17/15"
+    assert statement["spent"] == "epsilon:17/15"
 
 
 def test_a_stored_header_reads_back() -> None:

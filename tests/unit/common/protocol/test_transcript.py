@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from synod.common.crypto.canonical import canonical_hash
 from synod.common.crypto.identity import Identity
+from synod.common.crypto.paillier import PublicKey
 from synod.common.protocol.transcript import (
     PROTOCOL,
     Enrolment,
@@ -20,25 +21,24 @@ from synod.common.protocol.transcript import (
 )
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
-from tests.support.studies import PARTIES, make_study
+from tests.support.keys import identity_of
+from tests.support.studies import NAMES, make_study
 
-IDENTITIES = [Identity.generate() for _ in PARTIES]
-ROSTER = [
-    {"name": name, "key": identity.fingerprint, "rows": 2**i}
-    for i, (name, identity) in enumerate(zip(PARTIES, IDENTITIES, strict=True))
-]
-STUDY: Study = make_study(roster=ROSTER)
+IDENTITIES = [identity_of(name) for name in NAMES]
+ROWS = (1, 2, 4)
+REMOVED = object()
+STUDY: Study = make_study(rows=ROWS)
 STUDY_HASH = STUDY.digest()
-MODULUS, GENERATOR = 2**2047 + 9, 3**1200
+KEY = PublicKey(2**2047 + 9, 3**1200)
 
 
 def enrol(index: int, *, study_hash: bytes = STUDY_HASH, identity: Identity | None = None) -> Enrolment:
     signer = identity or IDENTITIES[index]
     exchange = X25519PrivateKey.from_private_bytes(bytes([index + 1]) * 32).public_key().public_bytes_raw()
-    return Enrolment(PARTIES[index], signer.public_key, exchange, bytes([index]) * 32).signed_by(signer, study_hash)
+    return Enrolment(NAMES[index], signer.public_key, exchange, bytes([index]) * 32).signed_by(signer, study_hash)
 
 
-TRANSCRIPT = Transcript(STUDY_HASH, MODULUS, GENERATOR, tuple(enrol(i) for i in range(3)))
+TRANSCRIPT = Transcript(STUDY_HASH, KEY, tuple(enrol(i) for i in range(3)))
 
 
 def resigned(index: int, **changes: Any) -> Enrolment:
@@ -68,9 +68,8 @@ def test_t_is_the_hash_that_the_protocol_states() -> None:
     entries = [
         [e.name, e.identity.hex(), e.exchange.hex(), 2**i, e.nonce.hex()] for i, e in enumerate(TRANSCRIPT.enrolments)
     ]
-    assert TRANSCRIPT.digest(STUDY) == canonical_hash(
-        ["synod/v1", STUDY_HASH.hex(), f"{MODULUS:x}", f"{GENERATOR:x}", entries]
-    )
+    key = {"n": f"{2**2047 + 9:x}", "h_s": f"{3**1200:x}"}
+    assert TRANSCRIPT.digest(STUDY) == canonical_hash(["synod/v1", STUDY_HASH.hex(), key, entries])
 
 
 @pytest.mark.parametrize("index", range(3))
@@ -82,15 +81,14 @@ def test_every_field_of_every_enrolment_changes_t(index: int, field: str) -> Non
 
 
 def test_every_other_field_changes_t() -> None:
-    rows = [{**entry, "rows": int(entry["rows"]) + (entry["name"] == "west")} for entry in ROSTER]
     digests = [
         TRANSCRIPT.digest(STUDY),
         replace(TRANSCRIPT, study_hash=bytes(32)).digest(STUDY),
-        replace(TRANSCRIPT, modulus=MODULUS + 2).digest(STUDY),
-        replace(TRANSCRIPT, generator=GENERATOR + 1).digest(STUDY),
-        replace(TRANSCRIPT, modulus=GENERATOR, generator=MODULUS).digest(STUDY),
+        replace(TRANSCRIPT, key=PublicKey(KEY.n + 2, KEY.h_s)).digest(STUDY),
+        replace(TRANSCRIPT, key=PublicKey(KEY.n, KEY.h_s + 1)).digest(STUDY),
+        replace(TRANSCRIPT, key=PublicKey(KEY.h_s, KEY.n)).digest(STUDY),
         replace(TRANSCRIPT, enrolments=TRANSCRIPT.enrolments[::-1]).digest(STUDY),
-        TRANSCRIPT.digest(make_study(roster=rows)),
+        TRANSCRIPT.digest(make_study(rows=(1, 2, 5))),
     ]
     assert len(set(digests)) == len(digests)
 
@@ -106,19 +104,19 @@ def test_enrolments_that_are_not_sound_are_refused() -> None:
     cases: list[tuple[Enrolment, str]] = [
         (replace(enrol(0), name="east"), "east is not on the roster of care-survey"),
         (enrol(0, identity=stranger), "the identity key of north is not the one on the roster"),
-        (replace(enrol(0), name="south"), "the identity key of south is not the one on the roster"),
-        (resigned(1, exchange=bytes(31)), "the enrolment of south has keys of the wrong size"),
-        (resigned(1, nonce=bytes(33)), "the enrolment of south has keys of the wrong size"),
-        (resigned(1, nonce=b""), "the enrolment of south has keys of the wrong size"),
-        (replace(enrol(2), exchange=enrol(0).exchange), "the signature of west on enrol is not valid"),
-        (replace(enrol(2), nonce=bytes([9]) * 32), "the signature of west on enrol is not valid"),
-        (replace(enrol(2), signature=enrol(1).signature), "the signature of west on enrol is not valid"),
-        (replace(enrol(2), signature=b""), "the signature of west on enrol is not valid"),
-        (enrol(2, study_hash=bytes(32)), "the signature of west on enrol is not valid"),
+        (replace(enrol(0), name="harbour"), "the identity key of harbour is not the one on the roster"),
+        (resigned(1, exchange=bytes(31)), "the enrolment of harbour has keys of the wrong size"),
+        (resigned(1, nonce=bytes(33)), "the enrolment of harbour has keys of the wrong size"),
+        (resigned(1, nonce=b""), "the enrolment of harbour has keys of the wrong size"),
+        (replace(enrol(2), exchange=enrol(0).exchange), "the signature of valley on enrol is not valid"),
+        (replace(enrol(2), nonce=bytes([9]) * 32), "the signature of valley on enrol is not valid"),
+        (replace(enrol(2), signature=enrol(1).signature), "the signature of valley on enrol is not valid"),
+        (replace(enrol(2), signature=b""), "the signature of valley on enrol is not valid"),
+        (enrol(2, study_hash=bytes(32)), "the signature of valley on enrol is not valid"),
     ]
     for enrolment, sentence in cases:
         assert sentence in failure(partial(check_enrolment, enrolment, STUDY, STUDY_HASH))
-        index = PARTIES.index(enrolment.name) if enrolment.name in PARTIES else 0
+        index = NAMES.index(enrolment.name) if enrolment.name in NAMES else 0
         assert failure(partial(check_transcript, with_enrolment(index, enrolment), STUDY, STUDY_HASH))
 
 
@@ -140,16 +138,30 @@ def test_transcripts_that_are_not_of_the_study_are_refused() -> None:
         assert sentence in failure(partial(check_transcript, transcript, STUDY, STUDY_HASH))
 
 
-@pytest.mark.parametrize("field", ["protocol", "study", "modulus", "generator", "enrolments"])
+@pytest.mark.parametrize("field", ["protocol", "study", "key", "enrolments"])
 @pytest.mark.parametrize("value", [None, 5, "xyz", [1], {"a": 1}])
 def test_malformed_transcripts_are_refused(field: str, value: Any) -> None:
     assert failure(lambda: parse_transcript({**TRANSCRIPT.to_json(), field: value}))
 
 
-@pytest.mark.parametrize("field", ["protocol", "study", "modulus", "generator", "enrolments"])
+@pytest.mark.parametrize("field", ["protocol", "study", "key", "enrolments"])
 def test_transcripts_without_a_field_are_refused(field: str) -> None:
     whole = TRANSCRIPT.to_json()
     assert "malformed" in failure(lambda: parse_transcript({k: v for k, v in whole.items() if k != field}))
+
+
+@pytest.mark.parametrize("field", ["n", "h_s"])
+@pytest.mark.parametrize("value", [REMOVED, None, 5, "", "xyz", "+3", "0x3", "03", "A", " 3", "3_3", [1], {"a": 1}])
+def test_malformed_keys_are_refused(field: str, value: Any) -> None:
+    key = {**KEY.to_json(), field: value}
+    assert "malformed" in failure(
+        lambda: parse_transcript({**TRANSCRIPT.to_json(), "key": {k: v for k, v in key.items() if v is not REMOVED}})
+    )
+
+
+def test_a_key_with_more_than_its_two_numbers_is_refused() -> None:
+    key = {**KEY.to_json(), "g": "3"}
+    assert "malformed" in failure(lambda: parse_transcript({**TRANSCRIPT.to_json(), "key": key}))
 
 
 @pytest.mark.parametrize("field", ["name", "identity", "exchange", "nonce", "signature"])

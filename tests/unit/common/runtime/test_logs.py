@@ -25,8 +25,8 @@ def formatted(message: str, *args: object, error: BaseException | None = None, *
 
 def test_a_line_has_time_level_room_event_and_the_named_fields() -> None:
     line = formatted("answered", study="care", bytes=5)
-    assert set(line) == {"time", "level", "room", "event", "study", "bytes"}
-    assert (line["level"], line["room"], line["event"]) == ("warning", "synod.party", "answered")
+    assert set(line) == {"time", "level", "logger", "event", "study", "bytes"}
+    assert (line["level"], line["logger"], line["event"]) == ("warning", "synod.party", "answered")
     assert (line["study"], line["bytes"]) == ("care", 5)
     assert line["time"].endswith("+00:00")
 
@@ -75,5 +75,5 @@ def test_the_programs_logs_go_to_stderr_as_json() -> None:
     taken, defect = (json.loads(line) for line in done.stderr.splitlines())
     assert done.stdout == ""
     assert (taken["event"], taken["study"], taken["level"]) == ("taken", "care", "info")
-    assert (defect["error"], defect["room"]) == ("ValueError", "grpc")
+    assert (defect["error"], defect["logger"]) == ("ValueError", "grpc")
     assert "4711" not in done.stderr

@@ -9,7 +9,7 @@ import yaml
 
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.settings import CuratorSettings, OperatorSettings, PartySettings, load_settings
-from tests.support.studies import pinned
+from tests.support.keys import pinned
 
 TLS = {"ca": "certs/ca.pem", "certificate": "certs/north.pem", "key": "certs/north.key"}
 PARTY: dict[str, Any] = {
@@ -112,16 +112,16 @@ def test_the_whole_policy_is_read(tmp_path: Path) -> None:
         ("party", {"min_key_bits": 1024}, "min_key_bits", "greater than or equal to 2048"),
         ("party", {"min_key_bits": "3072"}, "min_key_bits", "valid integer"),
         ("party", {"max_cells": 0}, "max_cells", "greater than or equal to 1"),
-        ("party", {"methods": "hpdp-dp"}, "methods", "valid tuple"),
+        ("party", {"methods": "hpdp-dp"}, "methods", "valid list"),
         ("party", {"columns": [1, 2]}, "columns.0", "valid string"),
-        ("party", {"columns": {"age": 1}}, "columns", "valid tuple"),
+        ("party", {"columns": {"age": 1}}, "columns", "valid list"),
         ("party", {"approve": "yes"}, "approve", "'ask' or 'auto'"),
         ("party", {"allow_local_queries": "no"}, "allow_local_queries", "boolean"),
         ("party", {"unit": 5}, "unit", "valid string"),
         ("party", {"source": ["a.csv"]}, "source", "Path"),
         ("party", {"workers": 0}, "workers", "greater than or equal to 1"),
         ("curator", {"workers": 257}, "workers", "less than or equal to 256"),
-        ("curator", {"operators": "root"}, "operators", "valid tuple"),
+        ("curator", {"operators": "root"}, "operators", "valid list"),
     ],
 )  # fmt: skip
 def test_a_broken_rule_is_named_with_its_key(

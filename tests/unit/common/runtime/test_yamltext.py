@@ -58,7 +58,7 @@ def test_a_repeated_key_is_refused_at_its_line(tmp_path: Path, text: str, line: 
     found = complaint(tmp_path, text)
     assert f"line {line}: the key" in found
     assert key in found
-    assert "stands twice" in found
+    assert "appears twice" in found
 
 
 @pytest.mark.parametrize(

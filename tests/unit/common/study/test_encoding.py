@@ -131,7 +131,7 @@ def test_a_number_never_takes_the_code_of_a_missing_value() -> None:
 
 def test_codings_follow_the_schema() -> None:
     study = make_study(method={"name": "hpdp-dp", "levels": 512})
-    assert [c.attribute.name for c in codings_of(study)] == ["sex", "age", "income", "work"]
+    assert [c.attribute.name for c in codings_of(study)] == ["sex", "age", "income", "ward"]
     assert {c.levels for c in codings_of(study)} == {512}
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synod.common.study.encoding import Codes, codings_of
-from synod.common.study.features import Feature, decode_features, encode_features, features_of, sizes_of, valid_codes
+from synod.common.study.features import Feature, FeatureSpace, features_of, sizes_of, space_of
 from synod.common.study.study import Study
 from tests.support.studies import categorical, integer, make_study, real
 
@@ -39,7 +39,24 @@ def test_adult_has_52_bits() -> None:
     assert sizes_of(study_of("vanilla", sized(ADULT))) == ADULT
 
 
-def test_features_stand_in_the_schemas_order_highest_bit_first_and_constants_have_none() -> None:
+def test_a_space_is_its_codings_under_one_encoding() -> None:
+    study = study_of("binary", MIXED)
+    assert space_of(study) == FeatureSpace(codings_of(study), "binary")
+    assert space_of(study).features == features_of(study)
+    gray = FeatureSpace(codings_of(study), "gray")
+    assert gray.features == features_of(study)
+    columns, _ = all_codes(study)
+    encoded = [space.encode(columns) for space in (space_of(study), gray)]
+    assert not all(map(np.array_equal, *encoded))
+
+
+def test_moments_methods_count_levels_as_they_are() -> None:
+    study = make_study(schema=[integer("age", 0, 100), categorical("ward", 3)])
+    assert space_of(study).encoding == "vanilla"
+    assert sizes_of(study) == (257, 3)
+
+
+def test_features_appear_in_the_schemas_order_highest_bit_first_and_constants_have_none() -> None:
     schema = [categorical("a", 5), categorical("b", 1), integer("c", 3, 3), categorical("d", 2), categorical("e", 1)]
     schema[4]["nullable"] = True
     bits = [Feature(0, 2, 2), Feature(0, 2, 1), Feature(0, 2, 0), Feature(3, 2, 0), Feature(4, 2, 0)]
@@ -51,7 +68,7 @@ def test_features_stand_in_the_schemas_order_highest_bit_first_and_constants_hav
 def test_bits_are_those_of_the_code() -> None:
     study = study_of("binary", [categorical("a", 6), categorical("b", 3)])
     a, b = np.array([5, 2], dtype=np.uint8), np.array([1, 2], dtype=np.uint8)
-    encoded = np.array(encode_features(study, [a, b])).T
+    encoded = np.array(space_of(study).encode([a, b])).T
     assert encoded.tolist() == [[1, 0, 1, 0, 1], [0, 1, 0, 1, 0]]
 
 
@@ -60,7 +77,7 @@ def test_gray_neighbours_differ_in_one_bit_and_binary_ones_do_not(size: int) -> 
     def distances(encoding: str) -> set[int]:
         study = study_of(encoding, sized((size,)))
         columns, _ = all_codes(study)
-        rows = np.array(encode_features(study, columns)).T.astype(int)
+        rows = np.array(space_of(study).encode(columns)).T.astype(int)
         assert len({tuple(row) for row in rows}) == size
         return {int(np.abs(one - other).sum()) for one, other in pairwise(rows)}
 
@@ -84,10 +101,10 @@ MIXED = [
 def test_every_code_comes_back_nullable_and_constant_attributes_too(encoding: str) -> None:
     study = study_of(encoding, MIXED)
     columns, rows = all_codes(study)
-    features = encode_features(study, columns)
+    features = space_of(study).encode(columns)
     assert len(features) == len(sizes_of(study))
     assert all(int(column.max()) == size - 1 for column, size in zip(features, sizes_of(study), strict=True))
-    back = decode_features(study, features, rows)
+    back = space_of(study).decode(features, rows)
     for before, after in zip(columns, back, strict=True):
         assert after.dtype == before.dtype
         assert np.array_equal(before, after)
@@ -98,7 +115,7 @@ def test_round_trips(encoding: str, sizes: list[int], seed: int) -> None:
     study = study_of(encoding, sized((*sizes, 2)))
     rng = np.random.default_rng(seed)
     columns: list[Codes] = [rng.integers(0, c.size, 9).astype(c.dtype) for c in codings_of(study)]
-    back = decode_features(study, encode_features(study, columns), 9)
+    back = space_of(study).decode(space_of(study).encode(columns), 9)
     assert all(np.array_equal(one, other) for one, other in zip(columns, back, strict=True))
 
 
@@ -106,11 +123,11 @@ def test_round_trips(encoding: str, sizes: list[int], seed: int) -> None:
 def test_valid_codes_are_the_rows_of_bits_that_encoding_gives(encoding: str) -> None:
     study = study_of(encoding, MIXED)
     codings = codings_of(study)
-    found = valid_codes(study)
+    found = space_of(study).valid_codes()
     # Of two, one, sixteen and a missing value, one, the same, 41, 301, and one with a missing value.
     assert list(found) == [2, 4, 5, 6]
     columns, _ = all_codes(study)
-    encoded = encode_features(study, columns)
+    encoded = space_of(study).encode(columns)
     for attribute, rows in found.items():
         bits = [encoded[i] for i, feature in enumerate(features_of(study)) if feature.attribute == attribute]
         by_code = np.array(bits).T[: codings[attribute].size]
@@ -118,13 +135,13 @@ def test_valid_codes_are_the_rows_of_bits_that_encoding_gives(encoding: str) -> 
 
 
 def test_vanilla_has_no_invalid_codes() -> None:
-    assert valid_codes(study_of("vanilla", MIXED)) == {}
-    assert valid_codes(study_of("binary", sized((2, 4, 8, 1)))) == {}
+    assert space_of(study_of("vanilla", MIXED)).valid_codes() == {}
+    assert space_of(study_of("binary", sized((2, 4, 8, 1)))).valid_codes() == {}
 
 
 @pytest.mark.parametrize("encoding", ["binary", "gray"])
 def test_an_invalid_code_is_brought_inside_the_domain(encoding: str) -> None:
     study = study_of(encoding, sized((5,)))
     bits = np.array([[code >> bit & 1 for code in range(8)] for bit in (2, 1, 0)], dtype=np.uint8)
-    (codes,) = decode_features(study, list(bits), 8)
+    (codes,) = space_of(study).decode(list(bits), 8)
     assert set(codes.tolist()) == set(range(5))

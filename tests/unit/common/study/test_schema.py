@@ -64,7 +64,7 @@ def nested(depth: int) -> Any:
         ({**INTEGER, "nullable": 1}, "schema.0.integer.nullable", "boolean"),
         ({**CATEGORICAL, "categories": []}, "schema.0.categorical", "has no categories"),
         ({"name": "a", "type": "categorical"}, "schema.0.categorical", "has no categories"),
-        ({**CATEGORICAL, "categories": ["x", "y", "x"]}, "schema.0.categorical", "stands twice"),
+        ({**CATEGORICAL, "categories": ["x", "y", "x"]}, "schema.0.categorical", "appears twice"),
         ({**CATEGORICAL, "categories": ["x", ""]}, "schema.0.categorical", "nullable: true"),
         ({**CATEGORICAL, "categories": [0, 1]}, "schema.0.categorical.categories", "0 is not text; put it in quotes"),
         ({**CATEGORICAL, "categories": ["no", True]}, "schema.0.categorical.categories", "True is not text"),
@@ -83,7 +83,7 @@ def nested(depth: int) -> Any:
         ({**CATEGORICAL, "taxonomy": "abc"}, "schema.0.categorical", "a taxonomy is a list"),
         ({**CATEGORICAL, "taxonomy": {"x": 1}}, "schema.0.categorical", "a taxonomy is a list"),
         ({"name": "a", "type": "categorical", "taxonomy": [[1], "x"]}, "schema.0.categorical", "1 is not text"),
-        ({"name": "a", "type": "categorical", "taxonomy": [["x"], "x"]}, "schema.0.categorical", "stands twice"),
+        ({"name": "a", "type": "categorical", "taxonomy": [["x"], "x"]}, "schema.0.categorical", "appears twice"),
         ({"name": "a", "type": "categorical", "taxonomy": []}, "schema.0.categorical", "has no categories"),
         (
             {"name": "a", "type": "categorical", "taxonomy": nested(DEEPEST_TAXONOMY + 1)},

@@ -11,10 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synod.common.crypto.canonical import canonical_bytes
-from synod.common.methods.base import LATER_METHODS, METHODS
 from synod.common.runtime.errors import Code, SynodError
-from synod.common.study.study import LARGEST_ROSTER, LARGEST_SCHEMA, load_study, parse_study
-from tests.support.studies import categorical, integer, make_study, pinned, real, study_document
+from synod.common.study.study import LARGEST_ROSTER, LARGEST_SCHEMA, known_methods, load_study, parse_study
+from tests.support.keys import pinned
+from tests.support.studies import (
+    NAMES,
+    ROWS,
+    SCHEMA,
+    categorical,
+    integer,
+    make_roster,
+    make_study,
+    real,
+    study_document,
+)
 
 
 def complaint(**changes: Any) -> str:
@@ -23,6 +33,7 @@ def complaint(**changes: Any) -> str:
     assert caught.value.code is Code.INVALID
     assert caught.value.sentence.startswith("the sample: ")
     assert "\n" not in str(caught.value)
+    assert caught.value.sentence.endswith((".", ".)"))
     return caught.value.sentence
 
 
@@ -47,10 +58,17 @@ REMOVED: Any = None
         ({"name": "../x"}, "name", "small letters"),
         ({"format": "synod/study/v2"}, "format", "synod/study/v1"),
         ({"method": REMOVED}, "method", "required"),
-        ({"method": "hpdp-dp"}, "method", "dictionary"),
-        ({"method": {}}, "method", "name must be one of hpdp-dp, dp-subn"),
-        ({"method": {"name": "magic"}}, "method", "name must be one of hpdp-dp, dp-subn"),
-        ({"method": {"name": ["hpdp-dp"]}}, "method", "name must be one of hpdp-dp, dp-subn"),
+        ({"method": "hpdp-dp"}, "method:", "is a mapping with a name"),
+        ({"method": 5}, "method:", "is a mapping with a name"),
+        ({"method": ["hpdp-dp"]}, "method:", "is a mapping with a name"),
+        ({"method": {}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
+        ({"method": {"name": "magic"}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
+        ({"method": {"name": ["hpdp-dp"]}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
+        ({"method": {"name": {"a": 1}}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
+        ({"method": {"name": 5}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
+        ({"method": {"name": None}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
+        ({"method": {"name": "hpdp-dp", 5: 6}}, "method.5:", "Keys should be strings"),
+        ({"method": {"name": "hpdp-dp", "version": 2}}, "method.version:", "should be 1"),
         ({"method": {"name": "hpdp-dp", "theta": 6}}, "method.theta", "not known"),
         ({"method": {"name": "hpdp-dp", "levels": 300}}, "method.levels", "256, 512 or 1024"),
         ({"method": {"name": "hpdp-dp", "levels": "256"}}, "method.levels", "256, 512 or 1024"),
@@ -58,17 +76,29 @@ REMOVED: Any = None
         ({"method": {"name": "hpdp-dp", "contribution": 0}}, "method", "contribution must be above 0"),
         ({"method": {"name": "hpdp-dp", "contribution": "1.01"}}, "method", "above 0 and at most 1"),
         ({"method": {"name": "dp-subn", "levels": 256}}, "method.levels", "not known"),
-        ({"method": {"name": "dp-subn", "split": "worst"}}, "method.split", "'best' or 'paper'"),
+        ({"method": {"name": "dp-subn", "split": "worst"}}, "method.split:", "be 'best' or 'paper', or a valid list."),
+        ({"method": {"name": "dp-subn", "split": 5}}, "method.split:", "be 'best' or 'paper', or a valid list."),
+        ({"method": {"name": "dp-subn", "split": {"a": 1}}}, "method.split:", "'best' or 'paper', or a valid list."),
+        ({"method": {"name": "dp-subn", "split": ["0.5", "x"]}}, "method.split.1:", "must be a decimal number."),
+        ({"method": {"name": "dp-subn", "split": ["x", "y"]}}, "method.split.0:", "decimal number. (1 more after it.)"),
+        ({"method": {"name": "dp-subn", "spilt": "best", "update": 5}}, "method.spilt", "not known. (1 more"),
+        ({"method": {"name": "dp-subn", "parameter_cells": "few"}}, "method.parameter_cells:", "integer, or 'auto'."),
+        ({"method": {"name": "dp-subn", "parameter_cells": -1}}, "method.parameter_cells:", "equal to 0, or 'auto'."),
+        ({"method": {"name": "dp-subn", "frontier_cells": 2**16 + 1}}, "method.frontier_cells:", "equal to 65536, or"),
+        ({"method": {"name": "dp-ccbn", "max_numbers": 0}}, "method.max_numbers:", "greater than or equal to 1."),
+        ({"method": {"name": "independent", "table_cells": 4}}, "method.table_cells:", "a valid list, or 'auto'."),
+        ({"method": {"name": "independent", "table_cells": [4, "a"]}}, "method.table_cells.1:", "a valid integer."),
+        ({"method": {"name": "independent", "table_cells": [4, -1]}}, "method.table_cells.1:", "or equal to 0."),
         ({"method": {"name": "dp-subn", "split": ["0.5", "0.5"]}}, "method", "split must be 4 positive shares"),
         ({"method": {"name": "dp-subn", "split": ["0.3", "0.3", "0.3", "0.2"]}}, "method", "add up to at most 1"),
         ({"method": {"name": "dp-subn", "split": ["0.5", "0", "0.3", "0.2"]}}, "method", "4 positive shares"),
         ({"method": {"name": "dp-subn", "theta": 0}}, "method", "theta must be above 0"),
-        ({"method": {"name": "dp-subn", "theta_frontier": "-1"}}, "method", "theta must be above 0"),
+        ({"method": {"name": "dp-subn", "theta_frontier": "-1"}}, "method", "theta_frontier must be above 0"),
         ({"method": {"name": "dp-subn", "update": "never"}}, "method.update", "'sequential' or 'joint'"),
         ({"method": {"name": "dp-ccbn", "split": ["0.5", "0.51"]}}, "method", "split must be 2 positive shares"),
         ({"method": {"name": "independent", "beta": 1}}, "method", "beta must be above 0 and below 1"),
-        ({"method": {"name": "independent", "score": "G"}}, "method.score", "'auto', 'F', 'R' or 'I'"),
-        ({"method": {"name": "independent", "encoding": "hex"}}, "method.encoding", "'binary', 'gray' or 'vanilla'"),
+        ({"method": {"name": "independent", "score": "G"}}, "method.score:", "'auto', 'F', 'R' or 'I'."),
+        ({"method": {"name": "independent", "encoding": "hex"}}, "method.encoding:", "'vanilla', 'binary' or 'gray'."),
         ({"epsilon": REMOVED}, "epsilon", "required"),
         ({"epsilon": 0}, "", "epsilon must be above 0"),
         ({"epsilon": -1}, "", "epsilon must be above 0"),
@@ -94,7 +124,7 @@ REMOVED: Any = None
         ({"seed": -1}, "seed", "greater than or equal to 0"),
         ({"seed": 2**53}, "seed", "less than"),
         ({"seed": "x"}, "seed", "valid integer"),
-        ({"roster": {"name": "north"}}, "roster", "valid tuple"),
+        ({"roster": {"name": "north"}}, "roster", "valid list"),
         ({"roster": ["north"]}, "roster.0", "dictionary"),
         ({"roster": [entry(0), {"name": "b", "key": pinned(1)}]}, "roster.1.rows", "required"),
         ({"roster": [entry(0), entry(1, rows=0)]}, "roster.1.rows", "greater than or equal to 1"),
@@ -105,14 +135,14 @@ REMOVED: Any = None
         ({"roster": [entry(0, key=pinned(5) + "\n"), entry(1)]}, "roster.0.key", "match pattern"),
         ({"roster": [entry(0, name="North"), entry(1)]}, "roster.0.name", "small letters"),
         ({"roster": [entry(0), entry(1, admin=True)]}, "roster.1.admin", "not known"),
-        ({"roster": [entry(0), entry(1), entry(2, name="party-0")]}, "", "the party party-0 stands twice"),
-        ({"roster": [entry(0), entry(1), entry(2, key=pinned(1))]}, "", f"the key {pinned(1)} stands twice"),
+        ({"roster": [entry(0), entry(1), entry(2, name="party-0")]}, "", "the party party-0 appears twice"),
+        ({"roster": [entry(0), entry(1), entry(2, key=pinned(1))]}, "", f"the key {pinned(1)} appears twice"),
         ({"roster": [entry(i) for i in range(LARGEST_ROSTER + 1)]}, "roster", "at most 500 items"),
         ({"schema": REMOVED}, "schema", "required"),
         ({"schema": []}, "schema", "at least 1 item"),
-        ({"schema": {"age": "integer"}}, "schema", "valid tuple"),
+        ({"schema": {"age": "integer"}}, "schema", "valid list"),
         ({"schema": [categorical(f"a{i}", 2) for i in range(LARGEST_SCHEMA + 1)]}, "schema", "at most 1000 items"),
-        ({"schema": [categorical("a", 2), integer("a", 0, 1)]}, "", "the attribute a stands twice"),
+        ({"schema": [categorical("a", 2), integer("a", 0, 1)]}, "", "the attribute a appears twice"),
     ],
 )  # fmt: skip
 def test_a_broken_rule_is_named_with_its_key(changes: dict[str, Any], key: str, rule: str) -> None:
@@ -137,23 +167,35 @@ def test_a_key_that_is_not_text_is_refused() -> None:
 
 
 def test_the_known_methods_are_those_that_a_study_may_name() -> None:
-    for name in METHODS:
-        assert make_study(method={"name": name}).method.name == name
-    assert not set(METHODS) & set(LATER_METHODS)
+    assert {"dp-ccbn", "dp-subn", "hpdp-dp", "independent"} <= set(known_methods())
+    for name, method in known_methods().items():
+        study = make_study(method={"name": name})
+        assert study.method.name == name
+        assert type(study.method) is method
+        assert type(study.resolve().method) is method
 
 
-@pytest.mark.parametrize("name", LATER_METHODS)
-def test_methods_of_later_versions_say_so(name: str) -> None:
-    assert f"method: the method {name} is not in this version" in complaint(method={"name": name})
+@pytest.mark.parametrize("name", ["privbayes", "hpprivbayes", "dpcocgen", "histogram", "Dp-Subn", "dp_subn", ""])
+def test_methods_that_are_not_in_this_version_are_refused_with_those_that_are(name: str) -> None:
+    found = complaint(method={"name": name})
+    assert all(known in found for known in known_methods())
+
+
+def test_cells_for_another_number_of_parties_are_refused() -> None:
+    with pytest.raises(SynodError, match="`table_cells` must have one number for each party") as caught:
+        make_study(method={"name": "independent", "table_cells": [4, 4]})
+    assert caught.value.code is Code.INVALID
 
 
 def test_resolving_writes_every_default_out() -> None:
-    document = study_document(schema=[categorical("a", 2)])
+    document = study_document(
+        epsilon="0.8", seed=None, roster=make_roster(rows=(1, 2, 4)), schema=[categorical("a", 2)]
+    )
     del document["key_bits"]
     assert parse_study(document, "x").resolve().to_json() == {
         "format": "synod/study/v1",
         "name": "care-survey",
-        "method": {"name": "hpdp-dp", "contribution": "0.9", "levels": 256, "link": "copula"},
+        "method": {"name": "hpdp-dp", "version": 1, "contribution": "0.9", "levels": 256, "link": "copula"},
         "epsilon": "0.8",
         "collusion": 1,
         "rows": 7,
@@ -196,7 +238,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     return study_document(
         epsilon=draw(st.decimals("0.001", 1000, places=5).map(str) | st.integers(1, 9) | st.decimals(1, 9, places=3)),
         collusion=draw(st.integers(0, parties - 1)),
-        rows=draw(st.none() | st.integers(1, 10**9)),
+        rows=draw(st.none() | st.integers(1, 10**6)),
         seed=draw(st.none() | st.integers(0, 2**53 - 1)),
         method={"name": "hpdp-dp", "contribution": draw(st.sampled_from(["0.50", "1", Decimal("0.9")]))},
         roster=[entry(i, rows=draw(st.integers(1, 10**6))) for i in range(parties)],
@@ -218,9 +260,9 @@ def test_resolving_is_a_fixed_point_also_through_json(document: dict[str, Any]) 
     "changes",
     [
         {"name": "care-surveys"},
-        {"epsilon": "0.80001"},
+        {"epsilon": "1.00001"},
         {"collusion": 2},
-        {"rows": 8},
+        {"output_rows": sum(ROWS) + 1},
         {"key_bits": 2056},
         {"seed": 0},
         {"method": {"name": "hpdp-dp", "levels": 512}},
@@ -228,9 +270,9 @@ def test_resolving_is_a_fixed_point_also_through_json(document: dict[str, Any]) 
         {"method": {"name": "hpdp-dp", "contribution": "0.91"}},
         {"method": {"name": "dp-subn"}},
         {"roster": [entry(0), entry(1)]},
-        {"roster": list(reversed(study_document()["roster"]))},
-        {"schema": list(reversed(study_document()["schema"]))},
-        {"schema": [*study_document()["schema"], categorical("more", 2)]},
+        {"roster": list(reversed(make_roster()))},
+        {"schema": list(reversed(SCHEMA))},
+        {"schema": [*SCHEMA, categorical("more", 2)]},
     ],
 )
 def test_the_hash_changes_with_every_key(changes: dict[str, Any]) -> None:
@@ -239,13 +281,25 @@ def test_the_hash_changes_with_every_key(changes: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("epsilon", ["0.8", "0.80", Decimal("0.8"), Decimal("0.8000"), "8e-1"])
 def test_the_hash_does_not_depend_on_how_a_decimal_is_written(epsilon: Any) -> None:
-    assert make_study(epsilon=epsilon).digest() == make_study().digest()
+    assert make_study(epsilon=epsilon).digest() == make_study(epsilon="0.8").digest()
 
 
 def test_epsilon_is_exact() -> None:
     assert make_study(epsilon=Decimal("0.1")).budget.epsilon == Fraction(1, 10)
     digits = "0.1000000000000000055511151231257827"
     assert make_study(epsilon=digits).to_json()["epsilon"] == digits
+
+
+def test_a_decimal_has_no_more_digits_than_a_ledger_reads() -> None:
+    with pytest.raises(SynodError, match="epsilon: must be a decimal number of reasonable size and at most 60 digits"):
+        make_study(epsilon="1." + "1" * 60)
+    assert make_study(epsilon="1." + "1" * 59).budget.epsilon > 1
+
+
+def test_rows_beyond_use_are_refused() -> None:
+    assert make_study(rows=(1, 1, 1), output_rows=10**6).rows == 10**6
+    with pytest.raises(SynodError, match="asks for 1,000,001 synthetic rows out of 3 real ones"):
+        make_study(rows=(1, 1, 1), output_rows=10**6 + 1)
 
 
 def test_only_a_study_with_a_roster_is_resolved() -> None:
@@ -262,13 +316,13 @@ def test_a_roster_with_more_rows_than_can_be_drawn_needs_rows() -> None:
     roster = [entry(i, rows=6 * 10**8) for i in range(2)]
     with pytest.raises(SynodError, match="more than 1000000000 rows"):
         make_study(roster=roster)
-    assert make_study(roster=roster, rows=5).rows == 5
+    assert make_study(roster=roster, output_rows=5).rows == 5
 
 
 def test_roster_facts() -> None:
-    study = make_study()
+    study = make_study(rows=(1, 2, 4))
     assert study.total_rows == 1 + 2 + 4
-    assert [study.index_of(name) for name in ("north", "south", "west")] == [0, 1, 2]
+    assert [study.index_of(name) for name in NAMES] == [0, 1, 2]
 
 
 def test_a_file_is_read_with_exact_decimals_and_its_path_in_errors(tmp_path: Path) -> None:

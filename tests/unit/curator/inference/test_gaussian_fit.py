@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from synod.common.models.gaussian import draw_rows
-from synod.common.models.moments import row_vectors, sum_moments, unfold
-from synod.common.protocol.queries import moment_design
+from synod.common.models.moments import row_vectors, unfold
+from synod.common.protocol.queries.moments import moment_design
 from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.study import Study
 from synod.curator.inference.gaussian import (
@@ -22,7 +22,8 @@ from synod.curator.inference.gaussian import (
     project_to_simplex,
     read_targets,
 )
-from tests.support.parties import make_study
+from synod.party.count.moments import sum_moments
+from tests.support.studies import binary, categorical, integer, make_study, real
 
 Floats = NDArray[np.float64]
 numbers = st.floats(-3, 3, allow_nan=False, width=32)
@@ -160,10 +161,10 @@ def test_all_of_the_variance_leaves_no_noise() -> None:
 # The whole fit
 
 MIXED: list[dict[str, Any]] = [
-    {"name": "age", "type": "integer", "min": 0, "max": 100},
-    {"name": "sex", "type": "categorical", "categories": ["F", "M"]},
-    {"name": "income", "type": "real", "min": "0", "max": "100", "nullable": True},
-    {"name": "ward", "type": "categorical", "categories": ["a", "b", "c", "d"]},
+    integer("age", 0, 100),
+    categorical("sex", ("F", "M")),
+    real("income", "0", "100", nullable=True),
+    categorical("ward", ("a", "b", "c", "d")),
 ]
 ROWS = 20_000
 
@@ -271,7 +272,7 @@ def pair_distance(real: list[Codes], synthetic: list[Codes]) -> float:
 
 
 def test_the_copula_beats_the_linear_link_on_binary_data() -> None:
-    schema = [{"name": f"b{i}", "type": "categorical", "categories": ["no", "yes"]} for i in range(6)]
+    schema = [binary(f"b{i}") for i in range(6)]
     study = make_study(schema=schema, rows=(ROWS, 5, 5))
     table = binary_table(study)
     linear, copula = (pair_distance(table, fit_and_draw(study, table, link)) for link in ("linear", "copula"))

@@ -3,35 +3,32 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json, canonical_bytes
-from synod.common.models.gaussian import GaussianModel
-from synod.common.protocol.answers import Choice
-from synod.common.protocol.plan import QueryKind, plan_study
-from synod.common.protocol.queries import (
-    ChooseParents,
-    LocalMarginals,
-    Query,
-    SumMarginals,
-    check_answerable,
-    parse_query,
-    share_rows,
-)
+from synod.common.methods.dp_ccbn import candidate_families, largest_sum
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.base import Query, check_within
+from synod.common.protocol.queries.marginals import SumMarginals
+from synod.common.protocol.queries.parsing import check_feasible, parse_query, read_query
+from synod.common.protocol.queries.rows import share_rows
+from synod.common.protocol.steps import QueryKind
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.features import features_of, sizes_of
 from synod.common.study.study import Study
-from synod.curator.methods import RECIPES
-from synod.curator.methods.base import Parties, Publication, Sets
+from synod.curator.methods import base
+from synod.curator.methods.base import Parties, Publication
+from synod.curator.methods.dp_ccbn import list_candidates
 from synod.curator.release.files import decode_table
 from synod.deploy.simulate import InProcessParties, publish_in_process
-from tests.support.parties import draw_columns, make_study, seeded
+from tests.support.keys import seeded
+from tests.support.studies import categorical, draw_columns, integer, make_study, real
 
 METHODS: dict[str, dict[str, Any]] = {
     "sequential": {"name": "dp-subn"},
@@ -42,20 +39,17 @@ METHODS: dict[str, dict[str, Any]] = {
 every_method = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())
 
 T = TypeVar("T")
-
-
-def text(name: str, size: int, **keys: Any) -> dict[str, Any]:
-    return {"name": name, "type": "categorical", "categories": [f"{name}{i}" for i in range(size)], **keys}
+AnswerT = TypeVar("AnswerT")
 
 
 MIXED: list[dict[str, Any]] = [
-    text("sex", 2),
-    {"name": "age", "type": "integer", "min": 17, "max": 90, "bins": 5, "nullable": True},
-    text("one", 1),
-    {"name": "income", "type": "real", "min": "-1.5", "max": "2.5", "bins": 4, "nullable": True},
-    {"name": "year", "type": "integer", "min": 2020, "max": 2020},
-    text("ward", 3, nullable=True),
-    {"name": "stays", "type": "integer", "min": 0, "max": 2},
+    categorical("sex", 2),
+    integer("age", 17, 90, bins=5, nullable=True),
+    categorical("one", ("one0",)),
+    real("income", "-1.5", "2.5", bins=4, nullable=True),
+    integer("year", 2020, 2020),
+    categorical("ward", 3, nullable=True),
+    integer("stays", 0, 2),
 ]
 
 
@@ -100,28 +94,13 @@ class Recorder:
     asked: list[tuple[str, QueryKind]] = field(default_factory=list)
     remembered: list[str] = field(default_factory=list)
 
-    def _note(self, label: str, query: Query) -> None:
-        assert parse_query(query.to_json(), self.inner.study) == query
-        check_answerable(query, self.inner.study, 10_000_000)
+    async def ask(self, label: str, query: Query[AnswerT]) -> AnswerT:
+        study = self.inner.study
+        assert parse_query(query.to_proto(), study) == query
+        assert read_query(query.to_json(), study) == query
+        check_within(query, plan_study(study).step(label), study)
         self.asked.append((label, query.kind))
-
-    async def sum_moments(self, label: str) -> NDArray[np.int64]:
-        raise AssertionError(label)
-
-    async def synthesize(self, label: str, model: GaussianModel) -> list[Codes]:
-        raise AssertionError(label)
-
-    async def sum_marginals(self, label: str, sets: Sets) -> list[NDArray[np.int64]]:
-        self._note(label, SumMarginals(sets))
-        return await self.inner.sum_marginals(label, sets)
-
-    async def local_marginals(self, label: str, sets: Sets) -> list[NDArray[np.int64]]:
-        self._note(label, LocalMarginals(sets))
-        return await self.inner.local_marginals(label, sets)
-
-    async def choose_parents(self, label: str, query: ChooseParents) -> list[Choice]:
-        self._note(label, query)
-        return await self.inner.choose_parents(label, query)
+        return await self.inner.ask(label, query)
 
     async def compute(self, work: Callable[[], T]) -> T:
         return await self.inner.compute(work)
@@ -137,7 +116,7 @@ def record(study: Study, tables: Sequence[Sequence[Codes]]) -> tuple[Publication
     parties: Parties = recorder
 
     async def run() -> Publication:
-        return await RECIPES[study.method.name](study, parties, rng=rng)
+        return await base.publish(study, parties, rng=rng)
 
     return asyncio.run(run()), recorder
 
@@ -159,27 +138,27 @@ def check_run(study: Study) -> Publication:
 @pytest.mark.parametrize("d", [1, 2, 3])
 @pytest.mark.parametrize("epsilon", ["0.1", "10"])
 def test_few_features(method: Mapping[str, Any], d: int, epsilon: str) -> None:
-    check_run(make_study(schema=[text(f"x{i}", 2) for i in range(d)], method=method, epsilon=epsilon))
+    check_run(make_study(schema=[categorical(f"x{i}", 2) for i in range(d)], method=method, epsilon=epsilon))
 
 
 @every_method
 @pytest.mark.parametrize("d", [1, 2, 3])
 def test_few_attributes_as_they_are(method: Mapping[str, Any], d: int) -> None:
-    schema = [text(f"x{i}", 3 + i) for i in range(d)]
+    schema = [categorical(f"x{i}", 3 + i) for i in range(d)]
     check_run(make_study(schema=schema, method={**method, "encoding": "vanilla"}, epsilon="20"))
 
 
 @every_method
 def test_more_parties_than_attributes(method: Mapping[str, Any]) -> None:
     names = tuple(f"p{i}" for i in range(6))
-    schema = [text(f"x{i}", 2) for i in range(3)]
+    schema = [categorical(f"x{i}", 2) for i in range(3)]
     study = make_study(names=names, rows=(60, 50, 40, 30, 20, 10), schema=schema, method=method, epsilon="10")
     check_run(study)
 
 
 def test_parties_without_a_share_of_the_first_network_spend_less() -> None:
     names = tuple(f"p{i}" for i in range(6))
-    schema = [text(f"x{i}", 2) for i in range(3)]
+    schema = [categorical(f"x{i}", 2) for i in range(3)]
     study = make_study(names=names, rows=(60,) * 6, schema=schema, method={"name": "dp-subn"}, epsilon="10")
     labels = [step.label for step in plan_study(study).steps if step.kind is QueryKind.CHOOSE_PARENTS]
     assert labels == ["initialize-p0", "initialize-p1"]
@@ -189,21 +168,21 @@ def test_parties_without_a_share_of_the_first_network_spend_less() -> None:
 
 @every_method
 def test_a_party_with_one_row(method: Mapping[str, Any]) -> None:
-    schema = [text(f"x{i}", 2) for i in range(4)]
+    schema = [categorical(f"x{i}", 2) for i in range(4)]
     check_run(make_study(rows=(1, 80, 60), schema=schema, method=method, epsilon="10"))
     check_run(make_study(rows=(1, 1, 1), schema=schema, method=method, epsilon="10"))
 
 
 @every_method
 def test_one_party_alone(method: Mapping[str, Any]) -> None:
-    schema = [text(f"x{i}", 2) for i in range(4)]
+    schema = [categorical(f"x{i}", 2) for i in range(4)]
     check_run(make_study(names=("north",), rows=(90,), schema=schema, method=method, epsilon="10", collusion=0))
 
 
 @every_method
 @pytest.mark.parametrize("encoding", ["binary", "gray", "vanilla"])
 def test_constant_columns_of_data(method: Mapping[str, Any], encoding: str) -> None:
-    schema = [text("a", 3), text("b", 2), text("c", 5)]
+    schema = [categorical("a", 3), categorical("b", 2), categorical("c", 5)]
     study = make_study(schema=schema, method={**method, "encoding": encoding}, epsilon="60", rows=(200, 200, 200))
     tables = [(np.full(200, 2, dtype=np.uint8), np.zeros(200, dtype=np.uint8), np.full(200, 4, dtype=np.uint8))] * 3
     publication = publish(study, tables)
@@ -226,7 +205,7 @@ def test_mixed_types_nullable_and_one_category(method: Mapping[str, Any], encodi
 @every_method
 def test_rows_may_be_any_number(method: Mapping[str, Any]) -> None:
     names = tuple(f"p{i}" for i in range(4))
-    schema = [text(f"x{i}", 2) for i in range(3)]
+    schema = [categorical(f"x{i}", 2) for i in range(3)]
     for rows in (1, 2, 777):
         study = make_study(names=names, rows=(5, 50, 60, 5), schema=schema, method=method, epsilon="9")
         study = study.model_copy(update={"rows": rows})
@@ -240,7 +219,7 @@ def test_rows_may_be_any_number(method: Mapping[str, Any]) -> None:
 @pytest.mark.parametrize("name", ["sequential", "joint", "dp-ccbn", "independent"])
 def test_a_theta_that_leaves_no_parents_spends_all_on_the_margins(name: str) -> None:
     method = {**METHODS[name], "theta": "100000000"}
-    study = make_study(schema=[text(f"x{i}", 2) for i in range(4)], method=method, epsilon="10")
+    study = make_study(schema=[categorical(f"x{i}", 2) for i in range(4)], method=method, epsilon="10")
     publication = check_run(study)
     steps = plan_study(study).steps
     if name == "independent":
@@ -279,7 +258,7 @@ def distance(one: Sequence[Codes], other: Sequence[Codes], pair: tuple[int, int]
 @every_method
 @pytest.mark.parametrize("encoding", ["binary", "gray", "vanilla"])
 def test_with_much_epsilon_the_rows_look_like_the_data(method: Mapping[str, Any], encoding: str) -> None:
-    schema = [text(f"x{i}", 5) for i in range(4)]
+    schema = [categorical(f"x{i}", 5) for i in range(4)]
     study = make_study(schema=schema, method={**method, "encoding": encoding}, epsilon="30", rows=(900, 800, 700))
     tables = linked_tables(study)
     publication = publish(study, tables)
@@ -319,7 +298,7 @@ def test_the_model_names_each_feature_once(method: Mapping[str, Any]) -> None:
 
 
 def test_dp_subn_asks_its_phases_in_order() -> None:
-    schema = [text(f"x{i}", 2) for i in range(5)]
+    schema = [categorical(f"x{i}", 2) for i in range(5)]
     study = make_study(schema=schema, method=METHODS["sequential"], epsilon="20")
     _, recorder = record(study, draw_tables(study))
     assert [label for label, _ in recorder.asked] == [
@@ -334,15 +313,36 @@ def test_dp_subn_asks_its_phases_in_order() -> None:
 
 
 def test_dp_ccbn_refuses_an_absurd_size_before_anything_is_asked() -> None:
-    schema = [text(f"x{i}", 2) for i in range(40)]
+    schema = [categorical(f"x{i}", 2) for i in range(40)]
     study = make_study(schema=schema, method=METHODS["dp-ccbn"], rows=(10**6,) * 3, epsilon="1")
-    rng = np.random.default_rng(1)
-    recorder = Recorder(InProcessParties(study, (), seeded(1), rng))
-
-    async def run() -> Publication:
-        return await RECIPES["dp-ccbn"](study, recorder, rng=rng)
-
     with pytest.raises(SynodError, match="DP-CCBN would ask for more than 200,000 numbers") as caught:
-        asyncio.run(run())
+        check_feasible(study)
     assert caught.value.code is Code.REFUSED
-    assert recorder.asked == []
+
+
+def ccbn_of(sizes: Sequence[int], max_numbers: int, cells: int) -> Study:
+    method = {**METHODS["dp-ccbn"], "encoding": "vanilla", "max_numbers": max_numbers, "parameter_cells": cells}
+    schema = [categorical(f"x{i}", size) for i, size in enumerate(sizes)]
+    return make_study(schema=schema, method=method, rows=(400, 50, 60), epsilon="10")
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 2, 2), (2, 3, 4, 5), (5, 4, 3, 2), (20, 2, 2, 2), (2, 2, 2, 20)])
+@pytest.mark.parametrize("cells", [8, 12, 60])
+def test_dp_ccbn_asks_for_something_in_any_order_and_never_for_too_much(sizes: tuple[int, ...], cells: int) -> None:
+    """At the very edge of what `check` lets pass, whichever features are placed before."""
+    most = largest_sum(ccbn_of(sizes, 10_000, cells), cells, 10_000)
+    study = ccbn_of(sizes, most, cells)
+    check_feasible(study)
+    with pytest.raises(SynodError, match="DP-CCBN would ask for more than"):
+        check_feasible(ccbn_of(sizes, most - 1, cells))
+    step = plan_study(study).step("candidates-1")
+    for placed in (list(order) for length in (1, 2, 3) for order in combinations(range(4), length)):
+        pairs = list_candidates(study, placed)
+        assert pairs
+        assert len(set(pairs)) == len(pairs)
+        assert all(pair.feature not in placed and set(pair.parents) <= set(placed) for pair in pairs)
+        query = SumMarginals(tuple(sorted({tuple(sorted(pair.family)) for pair in pairs})))
+        check_within(query, step, study)
+        if placed == list(range(len(placed))):
+            whole = list(candidate_families(sizes, placed, cells))
+            assert [(pair.feature, pair.parents) for pair in pairs] == whole, "nothing is left out of what was checked"

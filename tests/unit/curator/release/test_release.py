@@ -19,18 +19,18 @@ from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.study import Study
 from synod.curator.release import files as release
 from synod.curator.release.files import decode_table, write_csv
-from tests.support.parties import make_study
-from tests.support.releases import Play
+from tests.support.releases import AnsweredStudy
+from tests.support.studies import categorical, integer, make_study, real
 
 QUOTED: list[dict[str, Any]] = [
-    {"name": 'a, "quoted" name', "type": "categorical", "categories": ["x,y", 'say "x"', "two\nlines", "plain", " "]},
-    {"name": "n", "type": "integer", "min": 1, "max": 3, "nullable": True},
+    categorical('a, "quoted" name', ("x,y", 'say "x"', "two\nlines", "plain", " ")),
+    integer("n", 1, 3, nullable=True),
 ]
 TYPED: list[dict[str, Any]] = [
-    {"name": "text", "type": "categorical", "categories": ["01", "NA", "é"], "nullable": True},
-    {"name": "whole", "type": "integer", "min": -5, "max": 5, "nullable": True},
-    {"name": "real", "type": "real", "min": "-0.5", "max": "0.5", "nullable": True},
-    {"name": "constant", "type": "integer", "min": 7, "max": 7},
+    categorical("text", ("01", "NA", "é"), nullable=True),
+    integer("whole", -5, 5, nullable=True),
+    real("real", "-0.5", "0.5", nullable=True),
+    integer("constant", 7, 7),
 ]
 
 
@@ -101,7 +101,7 @@ def test_texts_that_need_quotes_get_them(tmp_path: Path) -> None:
 
 
 def test_only_a_name_needs_quotes(tmp_path: Path) -> None:
-    study = make_study(schema=[{"name": "a,b", "type": "categorical", "categories": ["x", "y"]}])
+    study = make_study(schema=[categorical("a,b", ("x", "y"))])
     write_csv(decode_table(study, columns_of(study, [0, 1]), rng=RNG), tmp_path / "t.csv")
     assert read_csv(tmp_path / "t.csv") == [["a,b"], ["x"], ["y"]]
 
@@ -110,94 +110,96 @@ def test_only_a_name_needs_quotes(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Play:
-    return Play(tmp_path_factory.mktemp("play"), make_study(schema=[*TYPED, *QUOTED]))
+def made(tmp_path_factory: pytest.TempPathFactory) -> AnsweredStudy:
+    return AnsweredStudy(tmp_path_factory.mktemp("study"), make_study(schema=[*TYPED, *QUOTED]))
 
 
 @pytest.fixture
-def scene(played: Play) -> Play:
-    """The same play for every test, without a release."""
-    shutil.rmtree(played.folder / "releases", ignore_errors=True)
-    return played
+def answered(made: AnsweredStudy) -> AnsweredStudy:
+    """The same study for every test, without a release."""
+    shutil.rmtree(made.folder / "releases", ignore_errors=True)
+    return made
 
 
-def test_a_release_verifies_and_holds_what_it_should(scene: Play) -> None:
-    files = scene.write()
+def test_a_release_verifies_and_holds_what_it_should(answered: AnsweredStudy) -> None:
+    files = answered.write()
     assert set(files) == {"synthetic.csv", "synthetic.parquet", "model.json", "report.html", "manifest.json"}
-    verify_release(scene.target, None)
+    verify_release(answered.target, None)
     manifest = json.loads(files["manifest.json"])
-    assert manifest["study_hash"] == scene.study.digest().hex()
+    assert manifest["study_hash"] == answered.study.digest().hex()
     assert {name: account["spent"] for name, account in manifest["parties"].items()} == dict.fromkeys(
-        ("north", "harbour", "valley"), "1"
+        ("north", "harbour", "valley"), "epsilon:1"
     )
     assert json.loads(files["model.json"])["method"] == "hpdp-dp"
-    rows = read_csv(scene.target / "synthetic.csv")
+    rows = read_csv(answered.target / "synthetic.csv")
     assert len(rows) == 151
-    parquet = pa.parquet.read_table(scene.target / "synthetic.parquet").to_pydict()
+    parquet = pa.parquet.read_table(answered.target / "synthetic.parquet").to_pydict()
     as_text = [["" if value is None else value for value in column] for column in parquet.values()]
     assert [row[0] for row in rows[1:]] == as_text[0]
     assert [float(row[2]) if row[2] else "" for row in rows[1:]] == as_text[2]
 
 
-def test_the_report_belongs_to_the_release(scene: Play) -> None:
-    files = scene.write()
+def test_the_report_belongs_to_the_release(answered: AnsweredStudy) -> None:
+    files = answered.write()
     manifest, page = json.loads(files["manifest.json"]), files["report.html"].decode()
     assert manifest["files"]["report.html"]["sha256"] == hashlib.sha256(files["report.html"]).hexdigest()
     assert manifest["study_hash"] in page
     assert manifest["transcript_hash"] in page
-    assert fingerprint(bytes.fromhex(manifest["curator"])) in page
+    assert fingerprint(bytes.fromhex(manifest["signer"])) in page
     assert f"Synod {manifest['versions']['synod-dp']}" in page
-    (scene.target / "report.html").write_text(page.replace("checked", "another"))
+    (answered.target / "report.html").write_text(page.replace("care-survey", "another"))
     with pytest.raises(SynodError, match=r"report\.html is not the one that was released"):
-        verify_release(scene.target, None)
-    (scene.target / "report.html").unlink()
+        verify_release(answered.target, None)
+    (answered.target / "report.html").unlink()
     with pytest.raises(SynodError, match=r"report\.html is missing"):
-        verify_release(scene.target, None)
+        verify_release(answered.target, None)
 
 
-def test_the_same_log_gives_the_same_bytes(scene: Play) -> None:
-    first = scene.write()
-    shutil.rmtree(scene.target)
-    assert scene.write() == first
+def test_the_same_log_gives_the_same_bytes(answered: AnsweredStudy) -> None:
+    first = answered.write()
+    shutil.rmtree(answered.target)
+    assert answered.write() == first
 
 
-def test_a_release_is_never_written_over(scene: Play) -> None:
-    first = scene.write()
-    (scene.target / "synthetic.csv").write_bytes(b"kept")
-    assert scene.write() == {**first, "synthetic.csv": b"kept"}
+def test_a_release_is_never_written_over(answered: AnsweredStudy) -> None:
+    first = answered.write()
+    (answered.target / "synthetic.csv").write_bytes(b"kept")
+    assert answered.write() == {**first, "synthetic.csv": b"kept"}
 
 
 @pytest.mark.parametrize(
     "stop", ["write_csv", "_write_json", "write_report", "describe_release", "seal_manifest", "sync_files"]
 )
-def test_a_crash_in_the_middle_leaves_no_release(scene: Play, monkeypatch: pytest.MonkeyPatch, stop: str) -> None:
+def test_a_crash_in_the_middle_leaves_no_release(
+    answered: AnsweredStudy, monkeypatch: pytest.MonkeyPatch, stop: str
+) -> None:
     class Crash(BaseException):
         """What no code handles, like a kill."""
 
     def crash(*args: Any, **kwargs: Any) -> Any:
         raise Crash
 
-    whole = scene.write()
-    shutil.rmtree(scene.target)
+    whole = answered.write()
+    shutil.rmtree(answered.target)
     with monkeypatch.context() as patch:
         patch.setattr(release, stop, crash)
         with pytest.raises(Crash):
-            scene.write()
-    assert not scene.target.exists()
+            answered.write()
+    assert not answered.target.exists()
     for junk in ("manifest.json", "old.csv"):
-        (scene.target.with_suffix(".draft") / junk).write_text("left by a crash")
-    assert scene.write() == whole
-    assert not scene.target.with_suffix(".draft").exists()
+        (answered.target.with_suffix(".draft") / junk).write_text("left by a crash")
+    assert answered.write() == whole
+    assert not answered.target.with_suffix(".draft").exists()
 
 
-def test_a_full_disk_ends_in_a_sentence(scene: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_ends_in_a_sentence(answered: AnsweredStudy, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*args: Any, **kwargs: Any) -> Any:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
         patch.setattr(release, "write_csv", full)
         with pytest.raises(SynodError, match="free disk space") as caught:
-            scene.write()
+            answered.write()
     assert caught.value.code is Code.STORAGE
-    assert not scene.target.exists()
-    scene.write()
+    assert not answered.target.exists()
+    answered.write()

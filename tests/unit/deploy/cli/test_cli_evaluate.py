@@ -14,6 +14,7 @@ from synod.deploy.evaluate import marginals
 from synod.deploy.evaluate.marginals import measure_marginals
 from synod.deploy.evaluate.tables import make_table, read_columns
 from tests.support.commands import HEADER, complaint, synod, write_study
+from tests.support.studies import categorical
 
 NETWORK = [[0, []], [1, [0]], [2, [0, 1]]]
 
@@ -120,7 +121,7 @@ def test_a_sample_of_marginals_is_called_one(tables: tuple[Path, Path, Path], mo
 
 
 def test_more_orders_than_attributes(tmp_path: Path) -> None:
-    study = write_study(tmp_path / "s.yaml", schema=[{"name": "sex", "type": "categorical", "categories": ["F", "M"]}])
+    study = write_study(tmp_path / "s.yaml", schema=[categorical("sex", ("F", "M"))])
     tables = study, write_rows(tmp_path / "a.csv", 30, 1), write_rows(tmp_path / "b.csv", 30, 2)
     figures = evaluate(tables, "--plot", tmp_path / "f.png")
     assert figures["tvd1"] is not None

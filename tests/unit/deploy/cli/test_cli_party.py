@@ -12,6 +12,7 @@ from synod.common.crypto.canonical import canonical_hash
 from synod.common.crypto.identity import Identity, verify
 from synod.party.ledger import LEDGER_FILE, Ledger
 from tests.support.commands import HEADER, complaint, synod, write_party, write_study
+from tests.support.studies import binary
 
 OTHER = ("sha256:" + "2" * 64, 7)
 
@@ -75,7 +76,7 @@ def test_init_after_a_loss(config: Path) -> None:
     ending = party("init", config, "--spent", "4/5")
     assert ending.code == 0
     assert "fully spent" not in ending.out
-    assert ledger(config)["spent"] == "4/5"
+    assert ledger(config)["spent"] == "epsilon:4/5"
     assert party("approve", config, study, "--yes").code == 0
 
 
@@ -89,7 +90,7 @@ def test_init_with_an_epsilon_that_is_none(tmp_path: Path, text: str) -> None:
 def test_what_was_declared_does_not_go_down(config: Path) -> None:
     party("init", config, "--spent", "1.5")
     complaint(party("init", config, "--spent", "0"), 3)
-    assert ledger(config)["spent"] == "3/2"
+    assert ledger(config)["spent"] == "epsilon:3/2"
 
 
 @pytest.mark.parametrize("verb", ["fingerprint", "ledger", "revoke x"])
@@ -131,14 +132,14 @@ def test_approve_shows_what_is_vouched_for_and_reserves(config: Path) -> None:
     assert "at most 1 of these parties" in ending.out
     assert "epsilon 1 is reserved for care-survey" in ending.out
     state = ledger(config)
-    assert (state["spent"], state["held"], state["cap"]) == ("0", "1", "2")
+    assert (state["spent"], state["held"], state["cap"]) == ("epsilon:0", "epsilon:1", "epsilon:2")
 
 
 def test_a_dry_run_reserves_nothing(config: Path) -> None:
     ending = party("approve", config, study_for(config), "--dry-run")
     assert ending.code == 0
     assert "Nothing was reserved" in ending.out
-    assert ledger(config)["held"] == "0"
+    assert ledger(config)["held"] == "epsilon:0"
     assert ledger(config)["studies"] == []
     assert not (config.parent / "state" / "snapshots").exists()
 
@@ -156,7 +157,7 @@ def test_what_does_not_fit_is_shown_here_and_not_in_the_error(config: Path) -> N
     assert "outside the domain" in ending.out
     assert "for your eyes only" in ending.out
     assert "Zachariah" not in ending.out + ending.err
-    assert ledger(config)["held"] == "0"
+    assert ledger(config)["held"] == "epsilon:0"
 
 
 def test_another_row_count(config: Path) -> None:
@@ -167,12 +168,32 @@ def test_another_row_count(config: Path) -> None:
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
-    [({"epsilon": 2.5}, "of 2 in all"), ({"collusion": 0}, "min_collusion")],
+    [({"epsilon": 2.5}, "of epsilon 2 in all"), ({"collusion": 0}, "min_collusion")],
 )
 def test_policy_and_budget_refuse(config: Path, change: dict[str, Any], sentence: str) -> None:
     told = complaint(party("approve", config, study_for(config, **change), "--yes"), 3)
     assert sentence in told
-    assert ledger(config)["held"] == "0"
+    assert ledger(config)["held"] == "epsilon:0"
+
+
+@pytest.mark.parametrize(("most", "code"), [(1000, 0), (500, 3)])
+def test_iterations_that_are_too_large_are_refused_at_approval(config: Path, most: int, code: int) -> None:
+    names = [f"a{place}" for place in range(12)]
+    (config.parent / "patients.csv").write_text("\n".join([",".join(names), *[",".join(["no"] * 12)] * 3]) + "\n")
+    method = {"name": "dp-ccbn", "parameter_cells": 8, "max_numbers": most}
+    study = study_for(config, method=method, schema=[binary(name) for name in names])
+    ending = party("approve", config, study, "--yes")
+    assert ending.code == code, ending.err
+    assert ("DP-CCBN would ask for more than 500 numbers" in ending.err) == bool(code)
+    assert ledger(config)["held"] == ("epsilon:0" if code else "epsilon:1")
+
+
+def test_a_plan_that_could_ask_for_too_much_is_refused_at_approval(config: Path) -> None:
+    config.write_text(config.read_text() + "max_cells: 7\n")
+    told = complaint(party("approve", config, study_for(config), "--yes"), 3)
+    assert "the step moments may ask for" in told
+    assert "`max_cells` is 7" in told
+    assert ledger(config)["held"] == "epsilon:0"
 
 
 def test_a_study_under_another_key(config: Path) -> None:
@@ -188,8 +209,8 @@ def test_a_study_without_this_party(config: Path) -> None:
 def test_a_second_study_beyond_the_cap(config: Path) -> None:
     party("approve", config, study_for(config, epsilon=1.5), "--yes")
     told = complaint(party("approve", config, study_for(config, name="second", epsilon=0.6), "--yes"), 3)
-    assert "holds 1.5" in told
-    assert ledger(config)["held"] == "3/2"
+    assert "holds epsilon 1.5" in told
+    assert ledger(config)["held"] == "epsilon:3/2"
 
 
 def test_approving_twice(config: Path) -> None:
@@ -217,9 +238,9 @@ def test_revoke_by_name_and_by_hash(config: Path) -> None:
     ending = party("revoke", config, "first")
     assert ending.code == 0
     assert "Revoked first; spent on it: epsilon 0." in ending.out
-    assert ledger(config)["held"] == "1/2"
+    assert ledger(config)["held"] == "epsilon:1/2"
     assert party("revoke", config, hashes["second"]).code == 0
-    assert ledger(config)["held"] == "0"
+    assert ledger(config)["held"] == "epsilon:0"
     assert {study["state"] for study in ledger(config)["studies"]} == {"revoked"}
 
 
@@ -237,7 +258,7 @@ def test_the_ledger_for_people(config: Path) -> None:
     party("approve", config, study_for(config), "--yes")
     ending = party("ledger", config)
     assert (ending.code, ending.err) == (0, "")
-    assert "patients: spent 0, held 1, of epsilon 2 in all" in ending.out
+    assert "patients: spent epsilon 0, held epsilon 1, of epsilon 2 in all" in ending.out
     assert "care-survey" in ending.out
 
 
@@ -269,7 +290,9 @@ def test_the_exported_chain_has_no_secret(config: Path) -> None:
 def test_a_ledger_that_was_altered(config: Path) -> None:
     party("approve", config, study_for(config), "--yes")
     with sqlite3.connect(config.parent / "state" / LEDGER_FILE) as connection:
-        connection.execute('UPDATE entries SET body = replace(body, \'"reserved":"1"\', \'"reserved":"0"\')')
+        connection.execute(
+            'UPDATE entries SET body = replace(body, \'"reserved":"epsilon:1"\', \'"reserved":"epsilon:0"\')'
+        )
     for verb in ("ledger", "revoke care-survey"):
         assert "chain is broken at entry 2" in complaint(party(verb, config), 5)
 

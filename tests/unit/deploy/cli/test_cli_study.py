@@ -10,11 +10,13 @@ import pyarrow.parquet
 import pytest
 import yaml
 
-from synod.common.protocol.queries import moment_design
+from synod.common.protocol.queries.moments import moment_design
 from synod.common.runtime.yamltext import load_yaml
+from synod.common.study.encoding import codings_of
 from synod.common.study.study import load_study
-from synod.party.table.source import read_table
+from synod.party.table.encode import read_table
 from tests.support.commands import complaint, synod, write_study
+from tests.support.studies import binary
 
 
 @pytest.fixture
@@ -36,7 +38,10 @@ def test_check_prints_the_resolved_study_its_hash_and_its_plan(study: Path) -> N
     assert document["hash"] == resolved.digest().hex()
     assert document["study"] == resolved.to_json()
     assert document["study"]["rows"] == 10
-    assert [(step["label"], step["cost"]) for step in document["plan"]] == [("moments", "1"), ("rows", "0")]
+    assert [(step["label"], step["cost"]) for step in document["plan"]] == [
+        ("moments", "epsilon:1"),
+        ("rows", "epsilon:0"),
+    ]
 
 
 def test_check_without_a_roster(tmp_path: Path) -> None:
@@ -48,7 +53,9 @@ def test_check_without_a_roster(tmp_path: Path) -> None:
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "unknown key": ({"epsilons": 1}, "epsilons is not known"),
     "unknown method": ({"method": {"name": "magic"}}, "method"),
-    "a later method": ({"method": {"name": "privbayes"}}, "not in this version"),
+    "a later method": ({"method": {"name": "privbayes"}}, "name must be one of dp-ccbn, dp-subn"),
+    "a list of methods": ({"method": {"name": ["hpdp-dp"]}}, "name must be one of dp-ccbn, dp-subn"),
+    "a method without keys": ({"method": "hpdp-dp"}, "is a mapping with a name, one of dp-ccbn, dp-subn"),
     "epsilon of text": ({"epsilon": "much"}, "epsilon"),
     "epsilon of nothing": ({"epsilon": 0}, "epsilon"),
     "rows of a fraction": ({"rows": 1.5}, "rows"),
@@ -62,7 +69,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "twice the same attribute": (
         {"schema": [{"name": "a", "type": "integer", "min": 0, "max": 1}] * 2},
-        "the attribute a stands twice",
+        "the attribute a appears twice",
     ),
 }
 
@@ -73,6 +80,25 @@ def test_check_refuses_what_is_no_study(tmp_path: Path, change: dict[str, Any], 
     told = complaint(synod("study", "check", path), 2)
     assert sentence in told
     assert str(path) in told
+
+
+CANDIDATES = {"name": "dp-ccbn", "parameter_cells": 8, "max_numbers": 500}
+
+
+@pytest.mark.parametrize(("attributes", "code"), [(8, 0), (12, 3)])
+def test_check_refuses_iterations_that_are_too_large(tmp_path: Path, attributes: int, code: int) -> None:
+    """Before anybody has approved or enrolled."""
+    schema = [binary(f"a{place}") for place in range(attributes)]
+    ending = synod("study", "check", write_study(tmp_path / "study.yaml", method=CANDIDATES, schema=schema))
+    assert ending.code == code
+    if code:
+        told = complaint(ending, code)
+        assert "DP-CCBN would ask for more than 500 numbers in one iteration of care-survey" in told
+
+
+def test_check_refuses_too_little_epsilon_for_the_noise(tmp_path: Path) -> None:
+    path = write_study(tmp_path / "study.yaml", epsilon="0.0000000000001")
+    assert "too little epsilon" in complaint(synod("study", "check", path), 2)
 
 
 FILES: dict[str, bytes] = {
@@ -103,8 +129,8 @@ def test_a_file_that_is_not_there(tmp_path: Path, command: str) -> None:
 def forecast(study: Path) -> list[dict[str, Any]]:
     """The rounds of a study that is of moments, where there are no pairs to cover."""
     found = json.loads(synod("study", "forecast", study, "--json").out)
-    assert set(found) == {"rounds", "covers"}
-    assert found["covers"] == []
+    assert set(found) == {"rounds", "alternatives"}
+    assert found["alternatives"] == []
     rounds: list[dict[str, Any]] = found["rounds"]
     return rounds
 
@@ -187,7 +213,7 @@ def test_a_draft_is_a_study_that_its_table_fits(tmp_path: Path, suffix: str) -> 
         pa.parquet.write_table(pa.table(columns), path)
     (tmp_path / "draft.yaml").write_text(synod("study", "draft", path).out)
     study = load_study(tmp_path / "draft.yaml")
-    read_table(path, study, unit=None, expected_rows=3)
+    read_table(path, codings_of(study), unit=None, expected_rows=3)
 
 
 def test_a_draft_keeps_numbers_exact(tmp_path: Path) -> None:

@@ -9,17 +9,18 @@ from typing import Any
 import pytest
 
 from tests.support.commands import complaint, synod
-from tests.support.parties import CURATOR, identity_of, make_study
-from tests.support.releases import Play
+from tests.support.keys import CURATOR, identity_of
+from tests.support.releases import AnsweredStudy
+from tests.support.studies import make_study
 
 SIGNERS = (CURATOR, "north", "harbour", "valley")
 
 
 @pytest.fixture(scope="module")
 def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    play = Play(tmp_path_factory.mktemp("play"), make_study())
-    play.write()
-    return play.target
+    answered = AnsweredStudy(tmp_path_factory.mktemp("study"), make_study())
+    answered.write()
+    return answered.target
 
 
 @pytest.fixture
@@ -160,7 +161,7 @@ def test_a_release_that_another_key_took_over(release: Path, tmp_path: Path) -> 
     manifest = json.loads(path.read_text())
     manifest.pop("signature")
     thief = identity_of("thief")
-    manifest["curator"] = thief.public_key.hex()
+    manifest["signer"] = thief.public_key.hex()
     path.write_text(json.dumps({**manifest, "signature": thief.sign("manifest", manifest).hex()}))
     assert synod("verify", release).code == 0
     ending = synod("verify", release, "--trust", write_trust(tmp_path / "trust", *SIGNERS))

@@ -12,7 +12,7 @@ from synod.common.runtime.errors import Code, SynodError
 from synod.deploy.evaluate.classifiers import Misclassification, Target, measure_misclassification, parse_target
 from synod.deploy.evaluate.tables import Table
 from tests.support.comparisons import draw_table, table_of
-from tests.support.parties import make_study
+from tests.support.studies import categorical, integer, make_study
 
 SIZES = (2, 5, 3, 4)
 
@@ -96,11 +96,11 @@ def test_too_few_rows() -> None:
 
 STUDY = make_study(
     schema=[
-        {"name": "sex", "type": "categorical", "categories": ["F", "M"]},
-        {"name": "a", "type": "categorical", "categories": ["b=y=z", "w"]},
-        {"name": "a=b", "type": "categorical", "categories": ["x", "y=z", "w"]},
-        {"name": "only", "type": "categorical", "categories": ["one"]},
-        {"name": "age", "type": "integer", "min": 0, "max": 100},
+        categorical("sex", ("F", "M")),
+        categorical("a", ("b=y=z", "w")),
+        categorical("a=b", ("x", "y=z", "w")),
+        categorical("only", ("one",)),
+        integer("age", 0, 100),
     ]
 )
 NAMES = ("sex", "a", "a=b", "age")

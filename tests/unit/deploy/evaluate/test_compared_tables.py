@@ -22,14 +22,14 @@ from synod.deploy.evaluate.tables import (
     read_columns,
     split_bits,
 )
-from tests.support.parties import draw_columns, make_study
+from tests.support.studies import categorical, draw_columns, integer, make_study, real
 
 SCHEMA: list[dict[str, Any]] = [
-    {"name": "sex", "type": "categorical", "categories": ["F", "M"]},
-    {"name": "hospital", "type": "categorical", "categories": ["one"]},
-    {"name": "age", "type": "integer", "min": 0, "max": 9, "bins": 4},
-    {"name": "income", "type": "real", "min": "0", "max": "1", "bins": 5, "nullable": True},
-    {"name": "year", "type": "integer", "min": 2020, "max": 2020, "nullable": True},
+    categorical("sex", ("F", "M")),
+    categorical("hospital", ("one",)),
+    integer("age", 0, 9, bins=4),
+    real("income", "0", "1", bins=5, nullable=True),
+    integer("year", 2020, 2020, nullable=True),
 ]
 ROWS = "F,one,0,0.1,2020\nM,one,2,,2020\nM,one,3,1,\nF,one,9,0.2,2020\n"
 HEADER = "sex,hospital,age,income,year\n"
@@ -141,5 +141,5 @@ def test_a_table_that_does_not_fit(tmp_path: Path, text: str, told: str) -> None
 
 
 def test_a_schema_with_nothing_to_compare() -> None:
-    study = make_study(schema=[{"name": "age", "type": "integer", "min": 0, "max": 9, "bins": 1}])
+    study = make_study(schema=[integer("age", 0, 9, bins=1)])
     assert "no attribute" in refusal(lambda: make_table(study, draw_columns(study, "north")))

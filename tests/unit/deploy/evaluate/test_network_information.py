@@ -13,15 +13,15 @@ from sklearn.metrics import mutual_info_score
 
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.encoding import Codes
-from synod.common.study.features import encode_features
+from synod.common.study.features import space_of
 from synod.common.study.study import Study
 from synod.deploy.evaluate.information import measure_information, mutual_information, read_networks
-from tests.support.parties import make_study
+from tests.support.studies import categorical, integer, make_study
 
 SCHEMA = (
-    {"name": "sex", "type": "categorical", "categories": ["F", "M"]},
-    {"name": "age", "type": "integer", "min": 0, "max": 7, "bins": 8},
-    {"name": "ward", "type": "categorical", "categories": ["a", "b", "c"], "nullable": True},
+    categorical("sex", ("F", "M")),
+    integer("age", 0, 7, bins=8),
+    categorical("ward", ("a", "b", "c"), nullable=True),
 )
 FEATURES = [[0, 2, 0], [1, 2, 2], [1, 2, 1], [1, 2, 0], [2, 2, 1], [2, 2, 0]]
 NETWORK: list[tuple[int, list[int]]] = [(0, []), (3, [0]), (4, [0, 3]), (5, [4, 0, 3]), (1, []), (2, [1])]
@@ -69,7 +69,7 @@ def test_a_network_sums_over_its_pairs_on_both_tables(tmp_path: Path, encoding: 
     found = measure_information(networks, study, *tables)
     sums = []
     for table in tables:
-        bits = encode_features(study, table)
+        bits = space_of(study).encode(table)
         sums.append(sum(score_bits(bits[x], [bits[p] for p in parents]) for x, parents in NETWORK if parents))
     assert found.networks == 1
     assert [found.real, found.synthetic] == pytest.approx(sums)
@@ -82,7 +82,7 @@ def test_networks_of_single_parties_are_averaged(tmp_path: Path) -> None:
     networks = read_networks(write_model(tmp_path / "m.json", "independent", networks=parts), study)
     rng = np.random.default_rng(4)
     table = [rng.integers(0, s, 40).astype(np.uint8) for s in (2, 8, 4)]
-    bits = encode_features(study, table)
+    bits = space_of(study).encode(table)
     expected = (score_bits(bits[3], [bits[0]]) + score_bits(bits[1], [bits[2]])) / 2
     found = measure_information(networks, study, table, table)
     assert found.networks == 2

@@ -19,14 +19,14 @@ from synod.deploy.launch.bundles import (
     write_tar,
 )
 from synod.deploy.launch.site import SitePaths, plan_paths, prepare
-from tests.support.daemons import make_study, write_tables
+from tests.support.surveys import draft_survey, write_tables
 
 
 @pytest.fixture
 def layout(tmp_path: Path) -> SitePaths:
     layout = plan_paths(tmp_path / "site", write_tables(tmp_path / "tables"))
     layout.folder.mkdir()
-    prepare(layout, make_study())
+    prepare(layout, draft_survey())
     return layout
 
 

@@ -1,4 +1,4 @@
-"""The engine's command line, played by a script: what is asked of it, and what its failures become."""
+"""The engine's command line, replaced by a script: what is asked of it, and what its failures become."""
 
 import stat
 from collections.abc import Callable
@@ -10,8 +10,8 @@ from synod.common.runtime.errors import Code, SynodError
 from synod.deploy.launch.docker import create_network, docker, remove_labelled, require_image, stopped_among
 from synod.deploy.launch.site import ended_early
 
-Play = Callable[..., Path]
-PLAYED = """#!/bin/sh
+FakeDocker = Callable[..., Path]
+SCRIPT = """#!/bin/sh
 echo "$*" >> "{log}"
 case "$*" in
 {cases}
@@ -20,13 +20,13 @@ esac
 
 
 @pytest.fixture
-def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
+def fake_docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeDocker:
     """A `docker` that answers as it is told; returns what it was asked."""
 
     def make(*cases: str) -> Path:
         log, script = tmp_path / "asked", tmp_path / "docker"
         log.touch()
-        script.write_text(PLAYED.format(log=log, cases="\n".join(f"{case} ;;" for case in cases)))
+        script.write_text(SCRIPT.format(log=log, cases="\n".join(f"{case} ;;" for case in cases)))
         script.chmod(script.stat().st_mode | stat.S_IXUSR)
         monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
         return log
@@ -41,21 +41,21 @@ def test_without_docker_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert caught.value.code is Code.UNREACHABLE
 
 
-def test_a_failure_is_one_sentence_with_what_the_engine_said(play: Play) -> None:
-    play('version*) echo first >&2; echo "Cannot connect to the daemon" >&2; exit 1')
+def test_a_failure_is_one_sentence_with_what_the_engine_said(fake_docker: FakeDocker) -> None:
+    fake_docker('version*) echo first >&2; echo "Cannot connect to the daemon" >&2; exit 1')
     with pytest.raises(SynodError, match=r"`docker version` failed: Cannot connect to the daemon"):
         require_image("synod:1")
 
 
-def test_an_image_that_is_missing(play: Play) -> None:
-    play("version*) echo 20.10", '"image inspect"*) echo "No such image" >&2; exit 1')
+def test_an_image_that_is_missing(fake_docker: FakeDocker) -> None:
+    fake_docker("version*) echo 20.10", '"image inspect"*) echo "No such image" >&2; exit 1')
     with pytest.raises(SynodError, match=r"no image synod:1\. Build it with `make image`") as caught:
         require_image("synod:1")
     assert caught.value.code is Code.INVALID
 
 
-def test_when_the_pools_are_used_up_a_free_range_is_named(play: Play) -> None:
-    asked = play(
+def test_when_the_pools_are_used_up_a_free_range_is_named(fake_docker: FakeDocker) -> None:
+    asked = fake_docker(
         "*--subnet*) echo made",
         '"network create"*) echo "could not find an available, non-overlapping IPv4 address pool" >&2; exit 1',
         '"network ls"*) echo one; echo two',
@@ -66,20 +66,20 @@ def test_when_the_pools_are_used_up_a_free_range_is_named(play: Play) -> None:
     assert last == "network create --label a=b --internal --subnet 10.201.0.32/28 new"
 
 
-def test_another_failure_of_a_network_is_told(play: Play) -> None:
-    asked = play('"network create"*) echo "permission denied" >&2; exit 1')
+def test_another_failure_of_a_network_is_told(fake_docker: FakeDocker) -> None:
+    asked = fake_docker('"network create"*) echo "permission denied" >&2; exit 1')
     with pytest.raises(SynodError, match="permission denied"):
         create_network("new", [], internal=False)
     assert asked.read_text() == "network create new\n"
 
 
-def test_who_has_stopped(play: Play) -> None:
-    play("inspect*) echo true; echo false; echo true")
+def test_who_has_stopped(fake_docker: FakeDocker) -> None:
+    fake_docker("inspect*) echo true; echo false; echo true")
     assert stopped_among(["a", "b", "c"]) == ["b"]
 
 
-def test_only_what_carries_the_label_is_removed(play: Play) -> None:
-    asked = play('"container ls"*) echo c1; echo c2', '"network ls"*) echo n1', '"volume ls"*) true')
+def test_only_what_carries_the_label_is_removed(fake_docker: FakeDocker) -> None:
+    asked = fake_docker('"container ls"*) echo c1; echo c2', '"network ls"*) echo n1', '"volume ls"*) true')
     remove_labelled("synod.launch=x")
     lines = asked.read_text().splitlines()
     assert [line for line in lines if " rm " in line] == ["container rm --force --volumes c1 c2", "network rm n1"]

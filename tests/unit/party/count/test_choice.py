@@ -18,13 +18,10 @@ from synod.party.count import choice
 from synod.party.count.choice import enclose, permute_and_flip, shows_heads
 from synod.party.count.marginals import count_marginals
 from synod.party.count.scores import score_sensitivity, score_tables
+from tests.support.keys import seeded
 
 DIGITS = 60
 ROUNDING = Decimal(10) ** -50
-
-
-def coins(seed: int = 7) -> Coins:
-    return Coins(seed.to_bytes(32, "big"))
 
 
 def to_decimal(number: Fraction) -> Decimal:
@@ -117,10 +114,10 @@ def test_a_coin_shows_heads_exactly_below_its_chance(
     with localcontext(prec=100):
         scaled = int((-to_decimal(exponent)).exp() * 2**128)
     word, rest = divmod(scaled, 2**64)
-    assert word == 0 or shows_heads(exponent, word - 1, coins=coins())
-    assert not shows_heads(exponent, word + 1, coins=coins())
+    assert word == 0 or shows_heads(exponent, word - 1, coins=seeded(7))
+    assert not shows_heads(exponent, word + 1, coins=seeded(7))
     for seed in range(8):
-        assert shows_heads(exponent, word, coins=coins(seed)) == (coins(seed).draw_bits(64) < rest)
+        assert shows_heads(exponent, word, coins=seeded(seed)) == (seeded(seed).draw_bits(64) < rest)
 
 
 @pytest.mark.parametrize("exponent", [Fraction(1, 2**70), Fraction(2, 7), Fraction(30), Fraction(10**9)])
@@ -140,7 +137,7 @@ def test_floats_decide_nothing(margin: float, monkeypatch: pytest.MonkeyPatch) -
 
 
 def draw(scores: np.ndarray[tuple[int, ...], np.dtype[np.int64]], seed: int) -> int:
-    return permute_and_flip(scores, epsilon=Fraction(1, 2), sensitivity=2, coins=coins(seed))
+    return permute_and_flip(scores, epsilon=Fraction(1, 2), sensitivity=2, coins=seeded(seed))
 
 
 def draw_slowly(scores: Sequence[int], epsilon: Fraction, sensitivity: int, coins: Coins) -> int:
@@ -159,8 +156,8 @@ def draw_slowly(scores: Sequence[int], epsilon: Fraction, sensitivity: int, coin
 def test_draws_are_those_of_the_slow_twin(epsilon: Fraction, sensitivity: int) -> None:
     scores = np.random.default_rng(sensitivity).integers(-60, 60, 30)
     for seed in range(100):
-        drawn = permute_and_flip(scores, epsilon=epsilon, sensitivity=sensitivity, coins=coins(seed))
-        assert drawn == draw_slowly(scores.tolist(), epsilon, sensitivity, coins(seed))
+        drawn = permute_and_flip(scores, epsilon=epsilon, sensitivity=sensitivity, coins=seeded(seed))
+        assert drawn == draw_slowly(scores.tolist(), epsilon, sensitivity, seeded(seed))
 
 
 def test_a_single_candidate_and_equal_ones() -> None:
@@ -184,4 +181,4 @@ def test_candidates_of_the_last_batch_are_drawn() -> None:
 @pytest.mark.parametrize(("epsilon", "sensitivity"), [(Fraction(1, 2**61), 1), (Fraction(2**21), 1)])
 def test_scales_out_of_range_are_refused(epsilon: Fraction, sensitivity: int) -> None:
     with pytest.raises(SynodError):
-        permute_and_flip(np.array([1, 2]), epsilon=epsilon, sensitivity=sensitivity, coins=coins())
+        permute_and_flip(np.array([1, 2]), epsilon=epsilon, sensitivity=sensitivity, coins=seeded(7))

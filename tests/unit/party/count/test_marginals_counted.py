@@ -21,7 +21,7 @@ def count_slowly(columns: Sequence[Column], sizes: Sequence[int], features: tupl
     return [seen[cell] for cell in product(*(range(sizes[feature]) for feature in features))]
 
 
-def draw_columns(seed: int, rows: int, sizes: Sequence[int]) -> list[Column]:
+def draw_codes(seed: int, rows: int, sizes: Sequence[int]) -> list[Column]:
     rng = np.random.default_rng(seed)
     return [rng.integers(0, size, rows).astype(np.uint16 if size > 256 else np.uint8) for size in sizes]
 
@@ -35,7 +35,7 @@ def check(columns: Sequence[Column], sizes: Sequence[int], sets: Sequence[tuple[
 @pytest.mark.parametrize("rows", [1, 7, 8, 63, 64, 65, 513])
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
 def test_all_sets_of_binary_features(rows: int, size: int) -> None:
-    check(draw_columns(rows, rows, [2] * 7), [2] * 7, list(combinations(range(7), size)))
+    check(draw_codes(rows, rows, [2] * 7), [2] * 7, list(combinations(range(7), size)))
 
 
 @st.composite
@@ -51,11 +51,11 @@ def test_any_sets_of_any_features(case: tuple[int, int, list[int], list[tuple[in
     seed, rows, sizes, sets = case
     if sizes.count(300) + sizes.count(256) > 1:
         sets = sets[:2]
-    check(draw_columns(seed, rows, sizes), sizes, sets)
+    check(draw_codes(seed, rows, sizes), sizes, sets)
 
 
 def test_wide_binary_sets_go_by_codes() -> None:
-    columns = draw_columns(3, 400, [2] * 12)
+    columns = draw_codes(3, 400, [2] * 12)
     check(columns, [2] * 12, [tuple(range(9)), tuple(range(11, 0, -1)), tuple(range(8)), (11, 3)])
 
 
@@ -63,7 +63,7 @@ def test_wide_binary_sets_go_by_codes() -> None:
 def test_chunks_blocks_and_buffers_change_nothing(
     dense_factor: int, buffer_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    columns, sizes = draw_columns(5, 3000, [2] * 9 + [3, 5]), [2] * 9 + [3, 5]
+    columns, sizes = draw_codes(5, 3000, [2] * 9 + [3, 5]), [2] * 9 + [3, 5]
     monkeypatch.setattr(bitcount, "CHUNK_BYTES", 64)
     monkeypatch.setattr(bitcount, "BUFFER_ROWS", buffer_rows)
     monkeypatch.setattr(bitcount, "DENSE_FACTOR", dense_factor)
@@ -79,7 +79,7 @@ def test_no_sixteen_bit_count_overflows() -> None:
 
 
 def test_sets_may_repeat_and_come_in_any_order() -> None:
-    columns = draw_columns(8, 300, [2] * 6)
+    columns = draw_codes(8, 300, [2] * 6)
     for sets in ([(5, 0, 3), (0, 3, 5), (5, 0, 3), (4, 2, 1), (1, 2, 4)], [(0, 1), (0, 1), (0, 3), (1, 2)]):
         tables = PackedTable(columns).count_tables(np.array(sets))
         assert tables.tolist() == [count_slowly(columns, [2] * 6, features) for features in sets]
@@ -92,12 +92,12 @@ def test_no_rows_and_no_sets() -> None:
         [0] * 3,
         [0],
     ]
-    assert count_marginals(draw_columns(0, 5, [2, 2]), [2, 2], []) == []
-    assert PackedTable(draw_columns(0, 5, [2, 2])).count_tables(np.empty((0, 2), dtype=np.intp)).shape == (0, 4)
+    assert count_marginals(draw_codes(0, 5, [2, 2]), [2, 2], []) == []
+    assert PackedTable(draw_codes(0, 5, [2, 2])).count_tables(np.empty((0, 2), dtype=np.intp)).shape == (0, 4)
 
 
 def test_families_have_the_child_first() -> None:
-    columns = draw_columns(9, 250, [2] * 6)
+    columns = draw_codes(9, 250, [2] * 6)
     children: NDArray[np.intp] = np.array([3, 0, 5])
     parents: NDArray[np.intp] = np.array([[0, 1], [4, 5], [2, 1]])
     tables = count_families(PackedTable(columns), children, parents)

@@ -13,34 +13,36 @@ from synod.common.models.candidates import Score
 from synod.common.privacy.coins import Coins
 from synod.common.privacy.cost import Cost
 from synod.common.privacy.noise import share_variance
-from synod.common.protocol.answers import check_answer, write_choices
-from synod.common.protocol.plan import QueryKind, Step
-from synod.common.protocol.queries import ChooseParents, LocalMarginals
+from synod.common.protocol.queries.marginals import LocalMarginals
+from synod.common.protocol.queries.parents import ChooseParents
+from synod.common.protocol.steps import Limit, QueryKind, Step
 from synod.common.study.encoding import Codes, codings_of
-from synod.common.study.features import encode_features, sizes_of
+from synod.common.study.features import sizes_of, space_of
 from synod.common.study.study import Study
 from synod.party.count import parents as parents_module
 from synod.party.count.choice import permute_and_flip
-from synod.party.count.parents import choose_parents, exact_counts, noisy_counts
+from synod.party.count.parents import choose_parents
 from synod.party.count.scores import score_sensitivity
-from tests.support.parties import draw_columns, make_study, seeded
+from synod.party.count.tables import exact_counts, noisy_counts
+from tests.support.keys import seeded
+from tests.support.studies import categorical, draw_columns, make_study
 
 SIZES = (2, 3, 2, 5)
 
 
 def sized(*sizes: int, encoding: str = "vanilla", **changes: Any) -> Study:
-    schema = [{"name": f"x{i}", "type": "categorical", "categories": [f"c{c}" for c in range(size)]}
+    schema = [categorical(f"x{i}", size)
               for i, size in enumerate(sizes)]  # fmt: skip
     return make_study(schema=schema, method={"name": "dp-subn", "encoding": encoding}, **changes)
 
 
 def step_of(epsilon: Fraction, kind: QueryKind = QueryKind.LOCAL_MARGINALS) -> Step:
-    return Step("update-north", kind, ("north",), Cost(epsilon))
+    return Step("update-north", "update", kind, ("north",), Cost.pure(epsilon), Limit(numbers=10_000))
 
 
 def count_slowly(sets: list[tuple[int, ...]], study: Study, columns: tuple[Codes, ...]) -> list[int]:
     """One row after the other, one cell after the other."""
-    rows = list(zip(*(column.tolist() for column in encode_features(study, columns)), strict=True))
+    rows = list(zip(*(column.tolist() for column in space_of(study).encode(columns)), strict=True))
     counts = []
     for features in sets:
         seen = Counter(tuple(row[feature] for feature in features) for row in rows)
@@ -120,7 +122,7 @@ def test_choices_stay_inside_the_query_and_follow_from_the_coins(seed: int) -> N
         assert set(parents) <= allowed
         assert len(parents) == min(2, len(allowed))
         placed.add(feature)
-    check_answer(CHOICE, write_choices(chosen), study, "north")
+    assert CHOICE.read_answer(CHOICE.write_answer(chosen), study, "north") == chosen
     assert chosen == choose_parents(CHOICE, step, study, columns, coins=seeded(seed))
 
 

@@ -15,12 +15,14 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+from tests.support.studies import categorical, integer, real
+
 ROWS = 1_000_000
 PIECES = 20
 SCHEMA: list[dict[str, Any]] = [
-    *({"name": f"c{i}", "type": "categorical", "categories": ["a", "b", "c", "d"]} for i in range(8)),
-    *({"name": f"i{i}", "type": "integer", "min": 0, "max": 1000} for i in range(6)),
-    *({"name": f"r{i}", "type": "real", "min": "0", "max": "1", "nullable": True} for i in range(6)),
+    *(categorical(f"c{i}", ("a", "b", "c", "d")) for i in range(8)),
+    *(integer(f"i{i}", 0, 1000) for i in range(6)),
+    *(real(f"r{i}", "0", "1", nullable=True) for i in range(6)),
 ]
 ENCODED_BYTES = ROWS * (8 * 1 + 6 * 2 + 6 * 2)
 MULTIPLE = 6
@@ -32,22 +34,24 @@ import numpy as np
 import pyarrow.csv, pyarrow.parquet
 from synod.common.privacy.coins import Coins
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import SumMoments, sum_terms
+from synod.common.protocol.queries.moments import SumMoments
+from synod.common.study.encoding import codings_of
 from synod.party.answer import noisy_values
-from synod.party.table.source import load_snapshot, read_table, save_snapshot
-from tests.support.parties import make_study
+from synod.party.table.snapshot import load_snapshot, save_snapshot
+from synod.party.table.encode import read_table
+from tests.support.studies import make_study
 
 setup = json.loads(sys.stdin.read())
 study = make_study(rows=(setup["rows"], 5, 5), schema=setup["schema"])
 digest = b""
 if setup["source"]:
-    snapshot = read_table(Path(setup["source"]), study, unit=None, expected_rows=setup["rows"])
+    snapshot = read_table(Path(setup["source"]), codings_of(study), unit=None, expected_rows=setup["rows"])
     folder = Path(setup["folder"])
     save_snapshot(folder, snapshot)
     digest = snapshot.digest()
     del snapshot
     snapshot = load_snapshot(folder, study, digest, seal=bytes)
-    terms = sum_terms(SumMoments(), plan_study(study).step("moments"), study)
+    terms = SumMoments().terms(plan_study(study).step("moments"), study)
     values = noisy_values(SumMoments(), study, snapshot.columns, terms, coins=Coins(bytes(32)))
     assert len(values) == terms.length
 # The peak of this program alone: ru_maxrss would begin with the parent's size, from before the exec.

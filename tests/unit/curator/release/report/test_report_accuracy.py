@@ -11,31 +11,33 @@ import pytest
 from synod.common.models.moments import unfold
 from synod.common.privacy.noise import sample_shares
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries import SumMoments, moment_design, sum_terms
-from synod.curator.methods.base import Released
+from synod.common.protocol.queries.moments import SumMoments, moment_design
+from synod.common.study.study import Study
+from synod.curator.methods.base import CountError, Publication, Released, publisher_of
 from synod.curator.network.evidence import Evidence
-from synod.curator.release.report.accuracy import expected_error
 from synod.curator.release.report.graph import read_networks
-from tests.support.parties import make_study, seeded
-from tests.support.reports import print_study, section, text_of
+from tests.support.keys import seeded
+from tests.support.reports import render_report, section, text_of
+from tests.support.studies import categorical, integer, make_study
 
 DRAWS = 600
 
 
+def expected_error(study: Study, publication: Publication) -> CountError:
+    return publisher_of(study).expected_error(study, publication)
+
+
 def categories(*sizes: int) -> list[dict[str, Any]]:
-    return [
-        {"name": f"x{i}", "type": "categorical", "categories": [f"c{c}" for c in range(size)]}
-        for i, size in enumerate(sizes)
-    ]
+    return [categorical(f"x{i}", size) for i, size in enumerate(sizes)]
 
 
 @pytest.mark.parametrize("sizes", [(2, 2, 2), (3, 4, 3), (2, 3, 2, 4)])
 def test_moments_have_the_error_that_is_stated(sizes: tuple[int, ...]) -> None:
     """Noise alone, drawn as parties draw it, turned into counts of two categories."""
     study = make_study(schema=categories(*sizes), method={"name": "hpdp-dp", "link": "linear"})
-    design, terms = moment_design(study), sum_terms(SumMoments(), plan_study(study).step("moments"), study)
+    design, terms = moment_design(study), SumMoments().terms(plan_study(study).step("moments"), study)
     count = DRAWS * 3 * terms.length
-    noise = sample_shares(count, shape=terms.shape, scale=terms.scale, coins=seeded(3))
+    noise = sample_shares(count, shape=terms.law.shape, scale=terms.law.scale, coins=seeded(3))
     squares: dict[tuple[int, int], list[float]] = {}
     indicator = indicators(design)
     for moments in noise.reshape(DRAWS, 3, -1).sum(axis=1):
@@ -47,7 +49,7 @@ def test_moments_have_the_error_that_is_stated(sizes: tuple[int, ...]) -> None:
         for a, b in combinations(sorted(indicator), 2):
             squares.setdefault((a, b), []).append(float(indicator[a] @ gram @ indicator[b]) ** 2)
     measured = np.sqrt(np.mean([np.mean(values) for values in squares.values()]))
-    stated = expected_error(study, print_study(study).publication)
+    stated = expected_error(study, render_report(study).publication)
     assert stated.deviation == pytest.approx(measured, rel=0.1)
     assert (stated.pairs, stated.covered) == (len(squares), len(squares))
 
@@ -67,16 +69,16 @@ def indicators(design: Any) -> dict[int, Any]:
 
 
 def test_numbers_have_no_counts_of_two() -> None:
-    study = make_study(schema=[{"name": "a", "type": "integer", "min": 0, "max": 9}, *categories(3)])
-    printed = print_study(study)
-    assert expected_error(study, printed.publication).deviation is None
-    assert "The mean of a number is typically off by about" in text_of(section(printed.tree, "error"))
+    study = make_study(schema=[integer("a", 0, 9), *categories(3)])
+    report = render_report(study)
+    assert expected_error(study, report.publication).deviation is None
+    assert "The mean of a number is typically off by about" in text_of(section(report.tree, "error"))
 
 
 @pytest.mark.parametrize("name", ["dp-subn", "dp-ccbn", "independent"])
 def test_tables_have_the_error_of_the_pairs_that_the_network_holds(name: str) -> None:
     study = make_study(schema=categories(2, 3, 2, 4), rows=(4000, 5000, 6000), epsilon="5", method={"name": name})
-    publication = print_study(study).publication
+    publication = render_report(study).publication
     stated = expected_error(study, publication)
     owner = (0, 1, 1, 2, 3, 3)
     pairs = {
@@ -108,11 +110,11 @@ def test_what_some_parties_counted_is_no_count_of_all_rows(shared: bool) -> None
         for feature, parents in network
     ]
     model: Any = {"networks": [{"party": name, "network": network} for name, network in networks.items()]}
-    printed = print_study(study)
-    printed = replace(printed, publication=replace(printed.publication, model=model, tables=tables))
-    stated = expected_error(study, printed.publication)
+    report = render_report(study)
+    report = replace(report, publication=replace(report.publication, model=model, tables=tables))
+    stated = expected_error(study, report.publication)
     assert (stated.pairs, stated.covered, stated.partial) == (3, int(shared), 2)
-    words = text_of(section(printed.tree, "error"))
+    words = text_of(section(report.tree, "error"))
     if shared:
         assert stated.deviation == 10.0, "two tables of variance 50, added up"
         assert "There are 3 pairs of features of different columns. This figure speaks for 1 of them" in words
@@ -121,26 +123,26 @@ def test_what_some_parties_counted_is_no_count_of_all_rows(shared: bool) -> None
     else:
         assert stated.deviation is None
         assert "No two columns were counted together by all parties" in words
-        assert "none was released by all parties" in text_of(printed.tree.find(".//header"))
+        assert "none was released by all parties" in text_of(report.tree.find(".//header"))
 
 
 def test_a_table_of_two_valued_columns_has_no_bits() -> None:
     study = make_study(schema=categories(2, 2, 2), rows=(4000, 5000, 6000), epsilon="5", method={"name": "dp-ccbn"})
-    printed = print_study(study)
-    assert not expected_error(study, printed.publication).is_of_bits
+    report = render_report(study)
+    assert not expected_error(study, report.publication).is_of_bits
     for key in ("error", "model"):
-        assert "bit" not in re.findall(r"\w+", text_of(section(printed.tree, key)))
+        assert "bit" not in re.findall(r"\w+", text_of(section(report.tree, key)))
 
 
 @pytest.mark.parametrize("method", ["hpdp-dp", "dp-ccbn"])
 def test_hardly_any_noise_is_told_in_whole_sentences(method: str) -> None:
-    printed = print_study(
+    report = render_report(
         make_study(schema=categories(2, 2), rows=(9000, 9000, 9000), epsilon="200", method={"name": method})
     )
-    size = expected_error(printed.study, printed.publication).deviation
+    size = expected_error(report.study, report.publication).deviation
     assert size is not None
     assert size < 0.1
-    words = text_of(section(printed.tree, "error"))
+    words = text_of(section(report.tree, "error"))
     assert "< 0.1 out of 27,000" in words
     assert "off by less than a tenth of a row out of 27,000 because of the noise" in words
     assert "0.0 %" not in words
@@ -148,7 +150,7 @@ def test_hardly_any_noise_is_told_in_whole_sentences(method: str) -> None:
 
 
 def test_a_network_without_arrows_says_so() -> None:
-    printed = print_study(make_study(schema=categories(2, 2, 3), epsilon="0.001", method={"name": "dp-subn"}))
-    assert expected_error(printed.study, printed.publication).deviation is None
-    assert "published as if they were independent" in text_of(section(printed.tree, "error"))
-    assert "drawn independently of each other" in text_of(section(printed.tree, "model"))
+    report = render_report(make_study(schema=categories(2, 2, 3), epsilon="0.001", method={"name": "dp-subn"}))
+    assert expected_error(report.study, report.publication).deviation is None
+    assert "published as if they were independent" in text_of(section(report.tree, "error"))
+    assert "drawn independently of each other" in text_of(section(report.tree, "model"))

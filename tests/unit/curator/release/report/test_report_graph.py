@@ -12,15 +12,12 @@ from synod.common.study.features import features_of
 from synod.common.study.study import Study
 from synod.curator.network.graph import Network, Pair
 from synod.curator.release.report.graph import arrange_lanes, draw_network, layer_features, list_parents, name_feature
-from tests.support.parties import make_study
-from tests.support.reports import edges, print_study, section, text_of
+from tests.support.reports import edges, render_report, section, text_of
+from tests.support.studies import categorical, make_study
 
 
 def bits_study(*sizes: int, encoding: str = "binary") -> Study:
-    schema: list[dict[str, Any]] = [
-        {"name": f"x{i}", "type": "categorical", "categories": [f"c{c}" for c in range(size)]}
-        for i, size in enumerate(sizes)
-    ]
+    schema: list[dict[str, Any]] = [categorical(f"x{i}", size) for i, size in enumerate(sizes)]
     return make_study(schema=schema, method={"name": "dp-subn", "encoding": encoding})
 
 
@@ -80,11 +77,11 @@ def test_names_of_features() -> None:
 
 
 def test_each_party_of_independent_has_its_own_drawing() -> None:
-    schema = [{"name": f"x{i}", "type": "categorical", "categories": ["a", "b"]} for i in range(4)]
+    schema = [categorical(f"x{i}", ("a", "b")) for i in range(4)]
     study = make_study(schema=schema, rows=(4000, 5000, 6000), epsilon="5", method={"name": "independent"})
-    printed = print_study(study)
-    model: Any = printed.publication.model
-    words = section(printed.tree, "model")
+    report = render_report(study)
+    model: Any = report.publication.model
+    words = section(report.tree, "model")
     folds = [fold for fold in words.findall("details") if fold.find("summary") is not None]
     assert [text_of(fold.find("summary")) for fold in folds] == [
         f"The network of {n}" for n in ("north", "harbour", "valley")
@@ -96,10 +93,10 @@ def test_each_party_of_independent_has_its_own_drawing() -> None:
 
 def test_a_network_of_hundreds_is_not_drawn() -> None:
     study = make_study(
-        schema=[{"name": f"x{i}", "type": "categorical", "categories": ["a", "b"]} for i in range(210)],
+        schema=[categorical(f"x{i}", ("a", "b")) for i in range(210)],
         epsilon="0.01",
         method={"name": "dp-subn"},
     )
-    printed = print_study(study)
-    assert "too large to draw" in text_of(section(printed.tree, "model"))
-    assert not list(edges(printed.tree))
+    report = render_report(study)
+    assert "too large to draw" in text_of(section(report.tree, "model"))
+    assert not list(edges(report.tree))

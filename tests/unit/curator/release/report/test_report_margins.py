@@ -13,15 +13,16 @@ from synod.common.study.study import Study
 from synod.curator.release.files import decode_table
 from synod.curator.release.report.margins import BAND, Margin, read_margins
 from synod.curator.release.report.wording import name_codes, name_runs
-from tests.support.parties import draw_columns, make_study, seeded
-from tests.support.reports import Print, print_study
+from tests.support.keys import seeded
+from tests.support.reports import RenderedReport, render_report
+from tests.support.studies import categorical, draw_columns, integer, make_study, real
 
 SCHEMA: list[dict[str, Any]] = [
-    {"name": "sex", "type": "categorical", "categories": ["F", "M"]},
-    {"name": "age", "type": "integer", "min": 0, "max": 100, "bins": 8},
-    {"name": "income", "type": "real", "min": "0", "max": "1000", "bins": 5, "nullable": True},
-    {"name": "ward", "type": "categorical", "categories": ["a", "b", "c"], "nullable": True},
-    {"name": "unit", "type": "categorical", "categories": ["only"]},
+    categorical("sex", ("F", "M")),
+    integer("age", 0, 100, bins=8),
+    real("income", "0", "1000", bins=5, nullable=True),
+    categorical("ward", ("a", "b", "c"), nullable=True),
+    categorical("unit", ("only",)),
 ]
 ROWS = (4000, 5000, 6000)
 
@@ -42,18 +43,18 @@ def pooled(study: Study) -> list[Codes]:
     return [np.concatenate(parts) for parts in zip(*skewed(study), strict=True)]
 
 
-def by_name(printed: Print) -> dict[str, Margin]:
-    return {margin.name: margin for margin in read_margins(printed.study, printed.publication)}
+def by_name(report: RenderedReport) -> dict[str, Margin]:
+    return {margin.name: margin for margin in read_margins(report.study, report.publication)}
 
 
 @pytest.fixture(scope="module")
-def moments() -> Print:
+def moments() -> RenderedReport:
     study = exact({"name": "hpdp-dp", "link": "linear"})
-    return print_study(study, skewed(study))
+    return render_report(study, skewed(study))
 
 
 @pytest.mark.parametrize("name", ["sex", "ward"])
-def test_moments_give_shares_of_categories(moments: Print, name: str) -> None:
+def test_moments_give_shares_of_categories(moments: RenderedReport, name: str) -> None:
     place = [attribute.name for attribute in moments.study.attributes].index(name)
     true, drawn = pooled(moments.study)[place], moments.publication.columns[place]
     margin = by_name(moments)[name]
@@ -64,7 +65,7 @@ def test_moments_give_shares_of_categories(moments: Print, name: str) -> None:
         assert 0 < reading.band < 1e-3
 
 
-def test_moments_give_mean_and_deviation_of_numbers(moments: Print) -> None:
+def test_moments_give_mean_and_deviation_of_numbers(moments: RenderedReport) -> None:
     place = 2
     coding = codings_of(moments.study)[place]
     mean, deviation = by_name(moments)["income"].gauges
@@ -81,7 +82,7 @@ def test_moments_give_mean_and_deviation_of_numbers(moments: Print) -> None:
     assert missing.released == pytest.approx((pooled(moments.study)[place] == coding.null_code).mean(), abs=1e-3)
 
 
-def test_a_histogram_is_that_of_the_decoded_rows(moments: Print) -> None:
+def test_a_histogram_is_that_of_the_decoded_rows(moments: RenderedReport) -> None:
     table = decode_table(moments.study, moments.publication.columns, rng=np.random.default_rng(1)).to_pydict()
     ages, incomes = table["age"], [value for value in table["income"] if value is not None]
     counts = [sum(a * 101 <= 8 * x < (a + 1) * 101 for x in ages) for a in range(8)]
@@ -94,14 +95,14 @@ def test_a_histogram_is_that_of_the_decoded_rows(moments: Print) -> None:
 @pytest.mark.parametrize("name", ["dp-subn", "dp-ccbn", "independent"])
 def test_tables_give_shares_of_categories_and_bins(name: str, encoding: str) -> None:
     study = exact({"name": name, "encoding": encoding})
-    printed = print_study(study, skewed(study))
-    true, margins = pooled(printed.study), by_name(printed)
-    for place, coding in enumerate(codings_of(printed.study)[:4]):
+    report = render_report(study, skewed(study))
+    true, margins = pooled(report.study), by_name(report)
+    for place, coding in enumerate(codings_of(report.study)[:4]):
         margin, labels = margins[coding.attribute.name], name_codes(coding)
         bars = margin.shares or margin.histogram
         assert [bar.label for bar in bars] == labels
         for code, bar in enumerate(bars):
-            assert bar.synthetic == pytest.approx((printed.publication.columns[place] == code).mean())
+            assert bar.synthetic == pytest.approx((report.publication.columns[place] == code).mean())
             if bar.released is not None:
                 assert bar.released == pytest.approx((true[place] == code).mean(), abs=3e-3)
         compared = [r for r in (*margin.shares, *margin.groups) if r.released is not None]
@@ -127,13 +128,13 @@ def unlike(study: Study, seed: int) -> list[list[Codes]]:
 @pytest.mark.parametrize("name", ["independent", "dp-subn"])
 def test_bands_hold_where_parties_are_not_alike(name: str) -> None:
     """A party's own table says nothing about the others' rows, however little noise it has."""
-    schema = [{"name": f"x{i}", "type": "categorical", "categories": list("abcdefgh")} for i in range(3)]
+    schema = [categorical(f"x{i}", list("abcdefgh")) for i in range(3)]
     study = make_study(schema=[*schema, SCHEMA[0]], rows=(20_000, 9_000, 3_000), epsilon="3", method={"name": name})
     held = []
     for seed in range(3):
         tables = unlike(study, seed)
         columns = [np.concatenate(parts) for parts in zip(*tables, strict=True)]
-        margins = read_margins(study, print_study(study, tables, seed).publication)
+        margins = read_margins(study, render_report(study, tables, seed).publication)
         for column, margin in zip(columns, margins, strict=True):
             shares = np.bincount(column, minlength=len(margin.shares)) / len(column)
             bits = [shares[np.arange(len(shares)) >> bit & 1 == 1].sum() for bit in (2, 1, 0)]
@@ -147,9 +148,9 @@ def test_bands_hold_where_parties_are_not_alike(name: str) -> None:
 def test_a_bit_is_named_by_what_it_stands_for() -> None:
     """The whole attribute's counts drown in noise, one bit's do not."""
     categories = [f"c{i}" for i in range(16)]
-    schema = [{"name": f"x{i}", "type": "categorical", "categories": categories} for i in range(4)]
-    printed = print_study(make_study(schema=schema, rows=ROWS, epsilon="0.5", method={"name": "dp-subn"}))
-    margin = by_name(printed)["x0"]
+    schema = [categorical(f"x{i}", categories) for i in range(4)]
+    report = render_report(make_study(schema=schema, rows=ROWS, epsilon="0.5", method={"name": "dp-subn"}))
+    margin = by_name(report)["x0"]
     assert [group.label for group in margin.groups] == [
         "bit 1: c8, c9, c10 and 5 more",
         "bit 2: c4, c5, c6 and 5 more",
@@ -157,7 +158,7 @@ def test_a_bit_is_named_by_what_it_stands_for() -> None:
         "bit 4: c1, c3, c5 and 5 more",
     ]
     assert all(share.released is None for share in margin.shares)
-    ones = np.isin(printed.publication.columns[0], range(8, 16)).mean()
+    ones = np.isin(report.publication.columns[0], range(8, 16)).mean()
     assert margin.groups[0].synthetic == pytest.approx(ones)
 
 

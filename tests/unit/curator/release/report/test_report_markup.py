@@ -1,5 +1,6 @@
 """Markup: whatever comes from outside stays text."""
 
+from collections.abc import Callable
 from xml.etree import ElementTree
 
 import pytest
@@ -33,9 +34,32 @@ def test_characters_that_steer_are_shown_as_such(steering: str) -> None:
     assert steering not in plain(f"a{steering}b{steering}")
 
 
-def test_markup_is_not_escaped_twice_and_text_added_to_it_is_text_again() -> None:
+def test_markup_is_not_escaped_twice() -> None:
     assert tag("p", tag("b", "x")) == "<p><b>x</b></p>"
-    assert not isinstance(tag("b", "x") + "<", Html)
+    assert tag("b", "x") + tag("i", "y") == "<b>x</b><i>y</i>"
+    assert join([tag("b", "x"), "<"], tag("hr")) == "<b>x</b><hr></hr>&lt;"
+
+
+@pytest.mark.parametrize(
+    "add",
+    [
+        lambda markup, text: markup + text,
+        lambda markup, text: text + markup,
+        lambda markup, text: markup.join(["", text]),
+        lambda markup, text: (markup + "%s") % text,
+        lambda markup, text: (markup + "{}").format(text),
+    ],
+    ids=["after", "before", "join", "percent", "format"],
+)
+def test_text_that_is_added_to_markup_is_escaped(add: Callable[[Html, str], Html]) -> None:
+    added = add(tag("b", "x"), HOSTILE)
+    assert isinstance(added, Html)
+    assert added.replace("<b>x</b>", "") == tag("p", HOSTILE)[3:-4]
+    assert tag("p", added) == f"<p>{added}</p>"
+
+
+def test_markup_in_an_attribute_is_text_like_any_other() -> None:
+    assert tag("p", title=Html('"<b>')) == '<p title="&quot;&lt;b&gt;"></p>'
 
 
 def test_attributes() -> None:

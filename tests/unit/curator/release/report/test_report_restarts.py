@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from synod.common.protocol.manifest import verify_release
-from tests.support.parties import make_actors, make_study
-from tests.unit.curator.test_session import copy_actors, release_files, run
+from tests.support.curators import approve_everywhere, copy_parties, release_files, run_study
+from tests.support.studies import categorical, make_study
 
 
 @pytest.mark.parametrize(
@@ -21,14 +21,13 @@ from tests.unit.curator.test_session import copy_actors, release_files, run
     ids=str,
 )
 def test_a_restart_after_every_move_gives_the_same_page(method: dict[str, Any], tmp_path: Path) -> None:
-    schema = [{"name": f"x{i}", "type": "categorical", "categories": ["a", "b", "c"][: 2 + i % 2]} for i in range(3)]
+    schema = [categorical(f"x{i}", 2 + i % 2) for i in range(3)]
     study = make_study(schema=schema, epsilon="200", method=method)
-    for actor in make_actors(tmp_path / "ledgers", study):
-        actor.ledger.close()
+    ledgers = approve_everywhere(tmp_path / "ledgers", study)
     straight, interrupted = tmp_path / "straight", tmp_path / "interrupted"
-    made = run(straight, study, copy_actors(study, tmp_path / "ledgers", tmp_path / "first"))
+    made = run_study(straight, study, copy_parties(study, ledgers, tmp_path / "first"))
     stops = [1 for _, kind, _ in made if kind != "published"]
-    run(interrupted, study, copy_actors(study, tmp_path / "ledgers", tmp_path / "second"), stops)
+    run_study(interrupted, study, copy_parties(study, ledgers, tmp_path / "second"), stops)
     files = release_files(straight, study)
     assert release_files(interrupted, study) == files
     verify_release(interrupted / "releases" / study.digest().hex(), None)

@@ -1,0 +1,42 @@
+"""HPDP-DP (Gu, Zhang, Yang 2022): noisy pooled moments, principal components, rows drawn from the model."""
+
+from decimal import Decimal
+from typing import Literal
+
+from pydantic import model_validator
+
+from synod.common.models.moments import design_moments
+from synod.common.privacy.cost import FREE
+from synod.common.protocol.steps import Limit, QueryKind, Step
+from synod.common.study.encoding import codings_of
+from synod.common.study.schema import ExactDecimal
+from synod.common.study.study import Method, Study
+
+
+class HpdpDp(Method):
+    """`contribution` is the share of variance that the kept components explain; `levels` the steps of a number."""
+
+    name: Literal["hpdp-dp"]
+    version: Literal[1] = 1
+    contribution: ExactDecimal = Decimal("0.9")
+    levels: Literal[256, 512, 1024] = 256
+    link: Literal["copula", "linear"] = "copula"
+
+    @model_validator(mode="after")
+    def _check_contribution(self) -> "HpdpDp":
+        if not 0 < self.contribution <= 1:
+            raise ValueError("contribution must be above 0 and at most 1")
+        return self
+
+    @property
+    def number_levels(self) -> int | None:
+        """Numbers are quantized evenly over their range."""
+        return self.levels
+
+    def plan(self, study: Study) -> tuple[Step, ...]:
+        """One encrypted sum with all of the budget, then rows, which are free."""
+        parties, numbers = study.party_names, design_moments(codings_of(study)).length
+        return (
+            Step("moments", "moments", QueryKind.SUM_MOMENTS, parties, study.budget, Limit(numbers)),
+            Step("rows", "rows", QueryKind.SYNTHESIZE, parties, FREE, Limit(0)),
+        )

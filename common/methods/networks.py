@@ -1,0 +1,119 @@
+"""What all methods that learn a Bayesian network share: their keys, and how large their tables may be."""
+
+from decimal import Decimal
+from fractions import Fraction
+from math import ceil, comb, prod
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BeforeValidator, Field
+
+from synod.common.models.candidates import Score, shortlist_length
+from synod.common.protocol.steps import Limit
+from synod.common.runtime.errors import invalid
+from synod.common.study.encoding import codings_of
+from synod.common.study.features import FeatureSpace, sizes_of
+from synod.common.study.schema import ExactDecimal
+from synod.common.study.study import FeatureEncoding, Method, Study
+
+T = TypeVar("T")
+Auto = Literal["auto"]
+Cells = Annotated[int, Field(ge=0, le=1 << 16)]
+
+
+def list_to_tuple(value: Any) -> Any:
+    """Lists from YAML and JSON become tuples."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+Parts = Annotated[tuple[ExactDecimal, ...], BeforeValidator(list_to_tuple)]
+
+
+class NetworkMethod(Method):
+    """The keys that every network method has."""
+
+    score: Literal[Auto, Score] = "auto"
+    encoding: Literal[Auto, FeatureEncoding] = "auto"
+    max_candidates: Annotated[int, Field(ge=100, le=2_000_000)] = 500_000
+
+    @property
+    def feature_encoding(self) -> FeatureEncoding:
+        """`auto` is binary, the papers' encoding."""
+        return "binary" if self.encoding == "auto" else self.encoding
+
+    @property
+    def chosen_score(self) -> Score:
+        """The score of a resolved study."""
+        return resolved(self.score)
+
+    def common_keys(self, study: Study) -> dict[str, object]:
+        """The resolved values of the keys above: F is for binary features, R for others."""
+        features = FeatureSpace(codings_of(study), self.feature_encoding).features
+        is_binary = all(feature.size == 2 for feature in features)
+        if self.score == "F" and not is_binary:
+            raise invalid("the score F is of binary features; it needs the encoding binary or gray.")
+        best: Score = "F" if is_binary else "R"
+        return {"encoding": self.feature_encoding, "score": best if self.score == "auto" else self.score}
+
+    def choice_limit(self, study: Study, cells: int, draws: int) -> Limit:
+        """The largest query of a step that draws parents."""
+        shortlist = shortlist_length(sizes_of(study), cells, self.max_candidates)
+        return Limit(numbers=cells, tables=draws, cells=cells, candidates=shortlist, score=self.chosen_score)
+
+
+def resolved(value: T | Auto) -> T:
+    """A key's value in a resolved study."""
+    assert value != "auto", "only a resolved study is planned"
+    return value
+
+
+def check_cells(cells: int, study: Study) -> int:
+    """The most cells of a table, as a study writes them; refused where a table has nobody to be a parent."""
+    if cells and len(sizes_of(study)) < 2:
+        raise invalid(
+            f"{study.name} has a single feature, which has no parents, so its tables cannot be sized.",
+            "Leave the number of cells out, or write 0.",
+        )
+    return cells
+
+
+def sum_shares(study: Study) -> Fraction:
+    """K/(K-t): the variance of an encrypted sum's noise, in units of one full share."""
+    parties = len(study.roster)
+    return Fraction(parties, parties - study.collusion)
+
+
+def tables_limit(study: Study, cells: int) -> Limit:
+    """One table for each feature with its parents; a feature alone may have more cells than `cells`."""
+    sizes = sizes_of(study)
+    largest = max(cells, *sizes)
+    numbers = sum(max(cells, size) for size in sizes) if cells else sum(sizes)
+    return Limit(numbers=numbers, tables=len(sizes), cells=largest)
+
+
+def views_limit(study: Study, max_cells: int) -> Limit:
+    """Views that cover every pair of features once.
+
+    A view of l features has at most min(max_cells, the product of the l largest sizes) cells, or is a pair, and covers
+    l (l-1) / 2 pairs that no other view covers: so many cells a pair, at most.
+    """
+    sizes = sorted(sizes_of(study), reverse=True)
+    pairs = comb(len(sizes), 2)
+    largest = max(max_cells, sizes[0] * sizes[1])
+    per_pair = Fraction(sizes[0] * sizes[1])
+    for width in range(3, len(sizes) + 1):
+        per_pair = max(per_pair, Fraction(min(max_cells, prod(sizes[:width])), comb(width, 2)))
+        if prod(sizes[:width]) > max_cells:
+            break
+    return Limit(numbers=ceil(per_pair * pairs), tables=pairs, cells=largest)
+
+
+def check_parts(parts: tuple[Decimal, ...], count: int) -> None:
+    """Refuses shares that are not `count` positive ones within 1."""
+    if len(parts) != count or any(part <= 0 for part in parts) or sum(map(Fraction, parts)) > 1:
+        raise ValueError(f"split must be {count} positive shares that add up to at most 1")
+
+
+def check_theta(theta: Decimal, key: str = "theta") -> None:
+    """Refuses a theta that is not positive."""
+    if theta <= 0:
+        raise ValueError(f"{key} must be above 0")

@@ -1,0 +1,206 @@
+"""What every private query is: a value that knows what it asks, how large it is, what its noise must be, and how its
+answer is written and read. Both sides use the same class; neither believes a number about a query that it was sent.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import numpy as np
+from google.protobuf.message import DecodeError, Message
+from numpy.typing import NDArray
+
+from synod.common.crypto.canonical import Json
+from synod.common.crypto.packing import SlotLayout, plan_slots
+from synod.common.privacy.laws import NoiseLaw, noise_for
+from synod.common.protocol.steps import Limit, QueryKind, Step
+from synod.common.runtime.errors import check_failed, refused
+from synod.common.study.study import Study
+from synod.v1 import query_pb2 as pb
+
+Counts = NDArray[np.int64]
+AnswerT = TypeVar("AnswerT")
+MessageT = TypeVar("MessageT", bound=Message)
+
+
+class Query(ABC, Generic[AnswerT]):
+    """A private query; `AnswerT` is what a recipe gets for it."""
+
+    kind: ClassVar[QueryKind]
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Json]:
+        """The canonical form, which Q is a hash over and the manifest holds."""
+
+    @classmethod
+    @abstractmethod
+    def from_json(cls, data: Any) -> Self:
+        """Reads the canonical form; raises KeyError, TypeError or ValueError where it is none."""
+
+    @abstractmethod
+    def to_proto(self) -> pb.Query:
+        """The message that parties are sent."""
+
+    @classmethod
+    @abstractmethod
+    def from_proto(cls, message: pb.Query) -> Self:
+        """Reads the message; raises ValueError where a value has no meaning."""
+
+    @abstractmethod
+    def check(self, study: Study) -> None:
+        """Raises unless this is a sound query about the study."""
+
+    @abstractmethod
+    def size(self, study: Study) -> Limit:
+        """How large the query is, in the terms of a step's limit."""
+
+    @abstractmethod
+    def law(self, step: Step, study: Study) -> dict[str, Json] | None:
+        """The law of the answer's randomness, in exact numbers and in words; None where nothing is spent."""
+
+    @classmethod
+    @abstractmethod
+    def message_bytes(cls, step: Step, study: Study) -> int:
+        """How long the message of a step's largest query may be: what is longer is not even read."""
+
+    @classmethod
+    def check_room(cls, step: Step, study: Study) -> None:
+        """Raises if the largest query of a step would have too little room for its noise or its packing."""
+        del step, study
+
+    def binding(self, step: Step, study: Study) -> dict[str, Json]:
+        """What else an answer depends on, for Q."""
+        del step, study
+        return {}
+
+    @abstractmethod
+    def write_answer(self, answer: AnswerT) -> bytes:
+        """An answer as bytes: what a party sends in the clear, and what the curator's log keeps."""
+
+    @abstractmethod
+    def read_answer(self, payload: bytes, study: Study, party: str | None = None) -> AnswerT:
+        """Reads and checks an answer of one party, or of the whole roster."""
+
+
+class ClearQuery(Query[AnswerT]):
+    """A query whose answer travels in the clear, because it is private on its own or reads no row."""
+
+    @abstractmethod
+    def answer_bytes(self, study: Study, party: str) -> range:
+        """How long a party's answer may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class SumTerms:
+    """What an encrypted sum is made of: how many integers, their exact range, and the law of the noise on them."""
+
+    length: int
+    low: int
+    high: int
+    law: NoiseLaw
+    noise_bound: int
+
+    def layout(self, key_bits: int) -> SlotLayout:
+        """How the integers are packed into plaintexts."""
+        return plan_slots(self.length, self.low, self.high, self.noise_bound, key_bits)
+
+
+class SumQuery(Query[AnswerT]):
+    """A query whose answer is the sum over all parties, encrypted and masked, with one share of noise from each.
+
+    Guarantee: neighbours differ in one replaced row and row counts are public. The noise law follows from the step's
+    cost and from `sensitivity`, the L1 sensitivity of the whole vector of sums.
+    """
+
+    @abstractmethod
+    def sensitivity(self, study: Study) -> int:
+        """By how much the vector of exact sums can change in L1 when one row is replaced."""
+
+    @abstractmethod
+    def bounds(self, study: Study) -> tuple[int, int]:
+        """Between which integers each exact sum lies."""
+
+    @abstractmethod
+    def unit(self, study: Study) -> int:
+        """The integer that stands for one row."""
+
+    @abstractmethod
+    def split(self, sums: Counts, study: Study) -> AnswerT:
+        """The released vector of sums as a recipe gets it."""
+
+    @abstractmethod
+    def join(self, answer: AnswerT) -> Counts:
+        """The inverse of `split`."""
+
+    def write_answer(self, answer: AnswerT) -> bytes:
+        """The released sums for the curator's log, 8 bytes each, little-endian; no party sends such an answer."""
+        return self.join(answer).astype("<i8").tobytes()
+
+    def read_answer(self, payload: bytes, study: Study, party: str | None = None) -> AnswerT:
+        """Reads released sums."""
+        del party
+        if len(payload) != 8 * self.size(study).numbers:
+            raise check_failed("the stored sums are not as many as were asked for.")
+        return self.split(np.frombuffer(payload, dtype="<i8").astype(np.int64), study)
+
+    def terms(self, step: Step, study: Study) -> SumTerms:
+        """Length, range, noise and packing, from the approved plan and the question itself."""
+        return _sum_terms(self, step, study)
+
+    def law(self, step: Step, study: Study) -> dict[str, Json] | None:
+        """The law of the released sums, and whom it protects against."""
+        parties, threshold = len(study.roster), study.collusion
+        against = (
+            f"anyone, and the curator together with up to {threshold} of {parties} parties"
+            if threshold
+            else "the curator and the public, but not a party, which can subtract its own share"
+        )
+        return {"label": step.label, **self.terms(step, study).law.to_json(), "protects_against": against}
+
+    def binding(self, step: Step, study: Study) -> dict[str, Json]:
+        """Sensitivity and packing: a party that would pack otherwise derives another Q."""
+        terms = self.terms(step, study)
+        layout = terms.layout(study.key_bits)
+        packing: Json = [layout.length, layout.width, layout.slots, str(layout.low)]
+        return {"sensitivity": str(terms.law.sensitivity), "packing": packing}
+
+
+@lru_cache(maxsize=64)
+def _sum_terms(query: SumQuery[Any], step: Step, study: Study) -> SumTerms:
+    assert query.kind is step.kind
+    length = query.size(study).numbers
+    low, high = query.bounds(study)
+    law = sum_law(step, study, query.sensitivity(study))
+    return SumTerms(length, low, high, law, law.bound(length))
+
+
+def sum_law(step: Step, study: Study, sensitivity: int) -> NoiseLaw:
+    """The noise of an encrypted sum: one share from each party, any K-t of which are enough."""
+    return noise_for(step.cost, sensitivity, parties=len(study.roster), threshold=study.collusion)
+
+
+def check_within(query: Query[Any], step: Step, study: Study) -> None:
+    """Raises if a query is not of the step's kind, or larger than the step allows."""
+    if query.kind is not step.kind:
+        raise refused("the query is not of the kind that the plan calls for.")
+    size, limit = query.size(study), step.limit
+    asked = (size.numbers, size.tables, size.cells, size.candidates)
+    allowed = (limit.numbers, limit.tables, limit.cells, limit.candidates)
+    if any(one > most for one, most in zip(asked, allowed, strict=True)):
+        raise refused("the query is larger than the approved plan allows.")
+    if size.score != limit.score:
+        raise refused("the query asks for another score than the approved plan.")
+
+
+def parse_exactly(kind: type[MessageT], payload: bytes) -> MessageT:
+    """A message whose one encoding these bytes are: nothing unknown in it, nothing twice."""
+    message = kind()
+    try:
+        message.ParseFromString(payload)
+    except DecodeError:
+        raise check_failed(f"an answer is not a {kind.__name__}.") from None
+    message.DiscardUnknownFields()
+    if message.SerializeToString(deterministic=True) != payload:
+        raise check_failed(f"an answer is not a {kind.__name__} in its one written form.")
+    return message

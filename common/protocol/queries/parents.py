@@ -1,0 +1,173 @@
+"""Attribute-parent pairs, drawn privately by one party from its own rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
+from typing import Any, ClassVar, Self, get_args
+
+from synod.common.crypto.canonical import Json
+from synod.common.models.candidates import Score
+from synod.common.privacy.laws import epsilon_of_each_draw
+from synod.common.protocol.queries.base import ClearQuery, parse_exactly
+from synod.common.protocol.queries.marginals import INDEX_BYTES, OVERHEAD_BYTES
+from synod.common.protocol.queries.reading import is_ascending, read_whole, read_wholes
+from synod.common.protocol.steps import Limit, QueryKind, Step
+from synod.common.runtime.errors import check_failed, invalid
+from synod.common.study.features import sizes_of
+from synod.common.study.study import Study
+from synod.v1 import query_pb2 as pb
+
+Choice = tuple[int, tuple[int, ...]]
+CHOICE_BYTES = 16
+LARGEST_DEGREE = 32
+SCORES: dict[Score, pb.Score.ValueType] = {"F": pb.SCORE_F, "R": pb.SCORE_R, "I": pb.SCORE_I}
+
+
+@dataclass(frozen=True)
+class ChooseParents(ClearQuery[list[Choice]]):
+    """One party, on its own: `count` draws of a feature with its parents, each at epsilon / count.
+
+    A draw takes an open feature and a set of placed ones among that feature's `candidates`, as large as `max_cells`
+    allows for the table of both; the feature is placed then.
+    """
+
+    placed: tuple[int, ...]
+    candidates: tuple[tuple[int, tuple[int, ...]], ...]
+    count: int
+    max_cells: int
+    score: Score
+    kind: ClassVar[QueryKind] = QueryKind.CHOOSE_PARENTS
+
+    @property
+    def open(self) -> tuple[int, ...]:
+        """The features that have no parents yet."""
+        return tuple(feature for feature, _ in self.candidates)
+
+    def epsilon_each(self, step: Step) -> Fraction:
+        """The epsilon of one draw."""
+        return epsilon_of_each_draw(step.cost, self.count)
+
+    def to_json(self) -> dict[str, Json]:
+        """The canonical form."""
+        return {
+            "kind": self.kind.value,
+            "placed": list(self.placed),
+            "candidates": [[feature, list(parents)] for feature, parents in self.candidates],
+            "count": self.count,
+            "max_cells": self.max_cells,
+            "score": self.score,
+        }
+
+    @classmethod
+    def from_json(cls, data: Any) -> Self:
+        """Reads the canonical form."""
+        if data["score"] not in get_args(Score):
+            raise ValueError("not a score")
+        return cls(
+            placed=read_wholes(data["placed"]),
+            candidates=tuple((read_whole(x), read_wholes(parents)) for x, parents in data["candidates"]),
+            count=read_whole(data["count"]),
+            max_cells=read_whole(data["max_cells"]),
+            score=data["score"],
+        )
+
+    def to_proto(self) -> pb.Query:
+        """The message."""
+        candidates = [pb.Candidates(feature=feature, parents=parents) for feature, parents in self.candidates]
+        return pb.Query(
+            choose_parents=pb.ChooseParents(
+                placed=self.placed,
+                candidates=candidates,
+                count=self.count,
+                max_cells=self.max_cells,
+                score=SCORES[self.score],
+            )
+        )
+
+    @classmethod
+    def from_proto(cls, message: pb.Query) -> Self:
+        """Reads the message."""
+        asked = message.choose_parents
+        scores = {number: score for score, number in SCORES.items()}
+        if asked.score not in scores:
+            raise ValueError("not a score")
+        candidates = tuple((one.feature, tuple(one.parents)) for one in asked.candidates)
+        return cls(tuple(asked.placed), candidates, asked.count, asked.max_cells, scores[asked.score])
+
+    def check(self, study: Study) -> None:
+        """Features of the study, each placed or open, and a score that they allow."""
+        sizes = sizes_of(study)
+        known, placed = len(sizes), set(self.placed)
+        sound = (
+            bool(self.placed)
+            and bool(self.open)
+            and is_ascending(self.placed, known)
+            and is_ascending(self.open, known)
+            and not placed & set(self.open)
+            and all(is_ascending(parents, known) for _, parents in self.candidates)
+            and 1 <= self.count <= len(self.open)
+            and self.max_cells >= 1
+            and (self.score != "F" or all(sizes[feature] == 2 for feature in self.open))
+        )
+        if not sound:
+            raise invalid("the query's candidates are not candidates among the study's features.")
+
+    def size(self, study: Study) -> Limit:
+        """Draws, the cells of the largest table that is scored, and the longest list of candidates."""
+        del study
+        longest, cells = max(len(parents) for _, parents in self.candidates), self.max_cells
+        return Limit(numbers=cells, tables=self.count, cells=cells, candidates=longest, score=self.score)
+
+    @classmethod
+    def message_bytes(cls, step: Step, study: Study) -> int:
+        """Every feature, placed or with as many candidates as the step allows."""
+        features = len(sizes_of(study))
+        return OVERHEAD_BYTES + features * (OVERHEAD_BYTES + INDEX_BYTES * (1 + step.limit.candidates))
+
+    def law(self, step: Step, study: Study) -> dict[str, Json] | None:
+        """How a draw is made, and what each costs."""
+        del study
+        return {
+            "label": step.label,
+            "law": f"permute-and-flip on the score {self.score}",
+            "epsilon_each": str(self.epsilon_each(step)),
+            "protects_against": "anyone",
+        }
+
+    def write_answer(self, answer: list[Choice]) -> bytes:
+        """A ChosenParents, in the order of drawing."""
+        choices = [pb.Choice(feature=feature, parents=parents) for feature, parents in answer]
+        return pb.ChosenParents(choices=choices).SerializeToString(deterministic=True)
+
+    def read_answer(self, payload: bytes, study: Study, party: str | None = None) -> list[Choice]:
+        """Reads a ChosenParents; each choice must be one that the query allows at its turn."""
+        del party
+        message = parse_exactly(pb.ChosenParents, payload)
+        choices = [(choice.feature, tuple(choice.parents)) for choice in message.choices]
+        if len(choices) != self.count:
+            raise check_failed("an answer with chosen parents is not the list that was asked for.")
+        placed, candidates, sizes = set(self.placed), dict(self.candidates), sizes_of(study)
+        for feature, parents in choices:
+            if feature not in candidates:
+                raise check_failed("an answer chooses a feature that was not open.")
+            allowed = placed.intersection(candidates.pop(feature))
+            if not _is_maximal(feature, parents, allowed, sizes, self.max_cells):
+                raise check_failed("an answer chooses parents that were not among the candidates.")
+            placed.add(feature)
+        return choices
+
+    def answer_bytes(self, study: Study, party: str) -> range:
+        """Bounded by the number of draws."""
+        del study, party
+        return range(1, 2 + self.count * CHOICE_BYTES * (1 + LARGEST_DEGREE))
+
+
+def _is_maximal(feature: int, parents: Sequence[int], allowed: set[int], sizes: Sequence[int], max_cells: int) -> bool:
+    """Whether `maximal_sets` has these parents, without listing them all."""
+    if list(parents) != sorted(allowed.intersection(parents)):
+        return False
+    cells = prod(sizes[i] for i in (feature, *parents))
+    return (not parents or cells <= max_cells) and all(
+        cells * sizes[i] > max_cells for i in allowed.difference(parents)
+    )

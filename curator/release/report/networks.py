@@ -1,0 +1,75 @@
+"""The section about a Bayesian network, or about one for each party."""
+
+from collections.abc import Mapping, Sequence
+
+from synod.common.study.study import Study
+from synod.curator.methods.base import ModelSection, Publication
+from synod.curator.network.graph import Network
+from synod.curator.release.report.graph import MOST_FEATURES, draw_network, has_bits, list_parents, read_networks
+from synod.curator.release.report.markup import Html, join, tag
+from synod.curator.release.report.wording import plural
+
+MOST_NETWORKS = 10
+UNCONNECTED = "Do not look for relations between columns that no arrow of the network connects: they are lost or weak."
+
+
+def describe_networks(study: Study, publication: Publication) -> ModelSection:
+    """The network that everybody shares, or each party's own."""
+    networks = read_networks(publication)
+    shared = networks.get("")
+    content = _show_own_networks(study, networks) if shared is None else _show_network(study, shared, "all")
+    return ModelSection("The network", content)
+
+
+def warn_of_networks(study: Study) -> Sequence[str]:
+    """What a network of all parties cannot express."""
+    del study
+    return (UNCONNECTED,)
+
+
+def _show_own_networks(study: Study, networks: Mapping[str, Network]) -> Html:
+    """One network for each party, each made from its own rows; the first one is unfolded. A party alone has the only
+    one.
+    """
+    if len(networks) == 1:
+        (network,) = networks.values()
+        return _show_network(study, network, "all")
+    parts = [tag("p", "Each party has a network of its own, and its part of the rows was drawn from that.")]
+    for place, (party, network) in enumerate(networks.items()):
+        if place < MOST_NETWORKS:
+            drawing = _show_network(study, network, party)
+            unfolded = None if place else ""
+            parts.append(tag("details", tag("summary", f"The network of {party}"), drawing, open=unfolded))
+    if len(networks) > MOST_NETWORKS:
+        rest = plural(len(networks) - MOST_NETWORKS, "more network")
+        parts.append(tag("p", f"{rest}: see ", tag("code", "model.json"), "."))
+    return join(parts)
+
+
+def _show_network(study: Study, network: Network, key: str) -> Html:
+    words = [tag("p", _describe_network(study, network))]
+    if len(network.pairs) > MOST_FEATURES:
+        return join([*words, tag("p", "That is too large to draw; ", tag("code", "model.json"), " has it.")])
+    label = "Bayesian network, scrolls sideways"
+    drawing = tag("div", draw_network(study, network, key), class_="scroll", tabindex=0, role="group", aria_label=label)
+    rows = [
+        tag("tr", tag("th", tag("bdi", name), scope="row"), tag("td", _name_all(parents)))
+        for name, parents in list_parents(study, network)
+    ]
+    head = tag("thead", tag("tr", tag("th", "feature", scope="col"), tag("th", "drawn from", scope="col")))
+    table = tag("table", tag("caption", "In the order of drawing"), head, tag("tbody", *rows))
+    return join([*words, drawing, tag("details", tag("summary", "The network as a list"), table)])
+
+
+def _describe_network(study: Study, network: Network) -> str:
+    features, arrows = plural(len(network.pairs), "feature"), plural(len(network.edges), "arrow")
+    words = f"It has {features} and {arrows}; no feature has more than {plural(network.degree, 'parent')}."
+    if has_bits(study):
+        words += " A feature is a column, or one bit of its code, 1 being the highest."
+    if not network.edges:
+        words += " Without arrows the columns are drawn independently of each other: the budget allowed no more."
+    return words
+
+
+def _name_all(names: Sequence[str]) -> Html:
+    return join((tag("bdi", name) for name in names), "; ") if names else Html("nothing")

@@ -1,0 +1,78 @@
+"""A later version of the code, in which every default is another: what was resolved before must not notice."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from synod.common.methods import dp_subn
+from synod.common.models import usefulness
+from synod.common.protocol.plan import plan_study
+from synod.common.study import schema
+from synod.common.study.features import features_of
+from synod.common.study.study import Study, known_methods
+
+DIFFERENT: dict[str, Any] = {
+    "theta": Decimal(1),
+    "theta_frontier": Decimal(1),
+    "max_candidates": 100,
+    "max_view_cells": 64,
+    "update": "joint",
+    "beta": Decimal("0.7"),
+    "split": (Decimal("0.1"), Decimal("0.9")),
+    "max_numbers": 7,
+    "parameter_cells": 4,
+    "frontier_cells": 8,
+    "table_cells": (4, 4, 4),
+    "contribution": Decimal("0.5"),
+    "levels": 1024,
+    "link": "linear",
+    "encoding": "gray",
+    "score": "R",
+    "collusion": 0,
+    "key_bits": 2048,
+    "bins": 5,
+}
+
+
+@contextmanager
+def other_defaults() -> Iterator[None]:
+    """Every default of every method, and those of the study and its schema, are others inside."""
+    models: list[type[BaseModel]] = [
+        *known_methods().values(),
+        schema.RealAttribute,
+        Study,
+    ]  # the last holds the others
+    changed = [
+        (model, name, field.default)
+        for model in models
+        for name, field in model.model_fields.items()
+        if name in DIFFERENT
+    ]
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(dp_subn, "BEST_SPLITS", dict.fromkeys(dp_subn.BEST_SPLITS, (Decimal("0.1"),) * 4))
+            patch.setattr(usefulness, "LARGEST_TABLE", 8)
+            patch.setattr(schema, "DEFAULT_BINS", 5)
+            for model, name, _ in changed:
+                paper = model is dp_subn.DpSubn and name == "split"
+                _change_default(model, name, "paper" if paper else DIFFERENT[name])
+            _forget_plans()
+            yield
+    finally:
+        for model, name, before in changed:
+            _change_default(model, name, before)
+        _forget_plans()
+
+
+def _change_default(model: type[BaseModel], field: str, value: object) -> None:
+    model.model_fields[field].default = value
+    model.model_rebuild(force=True)
+
+
+def _forget_plans() -> None:
+    plan_study.cache_clear()
+    features_of.cache_clear()

@@ -1,0 +1,164 @@
+"""A party's connection in a simulation: it can lose a request or a reply, repeat a call, or keep it for later."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from synod.common.crypto.identity import Identity
+from synod.common.protocol.submission import Submission
+from synod.common.protocol.transcript import PROTOCOL, Enrolment
+from synod.common.runtime.errors import Code, SynodError
+from synod.curator.rpc import DECLINE_REASONS, DOCUMENT_KINDS, MOVE_KINDS
+from synod.curator.store import SeenHead
+from synod.party.client import Greeting
+from synod.party.ledger import Head
+from synod.v1 import party_pb2 as pb
+from synod.v1 import query_pb2 as qpb
+from tests.support.simulated_processes import Curator
+
+T = TypeVar("T")
+FAULTS = ("lose request", "lose reply", "repeat", "delay")
+
+
+class Quiet(Exception):  # noqa: N818
+    """The daemon has made its moves and would wait for more."""
+
+
+@dataclass
+class Message:
+    """A call as it goes over the wire: it can be made at any later time, and again."""
+
+    party: str
+    name: str
+    body: Callable[[Curator], Any]
+
+
+class Network(Protocol):
+    """What a line needs of the simulation that it is part of."""
+
+    hides_heads: bool
+    sent: list[Message]
+    delayed: list[Message]
+    left: dict[tuple[str, str], set[tuple[Submission, bytes]]]
+    declined: list[tuple[str, str]]
+
+    def deliver(self, message: Message) -> Any:
+        """The curator gets a message, and replies."""
+
+
+class Line:
+    """A party's connection; the methods are those of `CuratorClient`."""
+
+    def __init__(self, network: Network, party: str, identity: Identity) -> None:
+        self._network, self._party, self._identity = network, party, identity
+        self.fault, self.countdown, self.pulls = "", 0, 0
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def greet(self, head: Head) -> Greeting:
+        """Tells the ledger's head, and hears which one the curator saw last."""
+
+        def body(curator: Curator) -> Greeting:
+            highest = curator.store.highest_head(self._identity.public_key, head.ledger)
+            self._see(curator, head)
+            seen = None
+            if highest is not None and not self._network.hides_heads:
+                seen = pb.LedgerHead(
+                    sequence=highest.sequence, hash=highest.hash, signature=highest.signature, ledger=highest.ledger
+                )
+            return Greeting(PROTOCOL, int(curator.context.clock()), seen, curator.context.identity.public_key)
+
+        return self._call("greet", body)
+
+    def pull(self, head: Head, skip: Sequence[bytes], wait_seconds: int) -> list[pb.Move]:
+        """Asks for moves; the second time the daemon has nothing left to do."""
+        self.pulls += 1
+        if self.pulls > 1:
+            raise Quiet
+
+        def body(curator: Curator) -> list[pb.Move]:
+            self._see(curator, head)
+            moves = curator.handler.moves(self._party, set(skip))
+            return [
+                pb.Move(study_hash=m.study_hash, study_name=m.name, kind=MOVE_KINDS[m.kind], label=m.label)
+                for m in moves
+            ]
+
+        return self._call("pull", body)
+
+    def document(self, study_hash: bytes, kind: pb.DocumentKind.ValueType) -> bytes:
+        """Fetches a document."""
+        return self._call("document", lambda c: c.handler.document(self._party, study_hash, DOCUMENT_KINDS[kind]))
+
+    def query(self, study_hash: bytes, label: str, most_bytes: int) -> qpb.Query:
+        """Fetches the query of a round."""
+        query = self._call("query", lambda c: c.handler.query(self._party, study_hash, label).to_proto())
+        assert query.ByteSize() <= most_bytes
+        return query
+
+    def enrol(self, study_hash: bytes, enrolment: Enrolment, head: Head) -> None:
+        """Enrols."""
+
+        def body(curator: Curator) -> None:
+            self._see(curator, head)
+            curator.handler.enrol(study_hash, enrolment)
+
+        self._call("enrol", body)
+
+    def submit(self, submission: Submission, payload: bytes, head: Head) -> None:
+        """Hands an answer in."""
+        self._network.left.setdefault((self._party, submission.label), set()).add((submission, payload))
+
+        def body(curator: Curator) -> None:
+            self._see(curator, head)
+            asked = curator.handler.open_round(self._party, submission)
+            curator.handler.check(self._party, submission, asked, payload)
+            curator.handler.accept(self._party, submission, payload)
+
+        self._call("submit", body)
+
+    def decline(self, study_hash: bytes, reason: pb.DeclineReason.ValueType, head: Head) -> None:
+        """Declines the study."""
+
+        def body(curator: Curator) -> None:
+            signer = self._see(curator, head)
+            curator.handler.decline(self._party, signer, study_hash, DECLINE_REASONS[reason])
+
+        self._network.declined.append((self._party, DECLINE_REASONS[reason].value))
+        self._call("decline", body)
+
+    def acknowledge(self, study_hash: bytes, head: Head) -> None:
+        """Says that the study's end is known."""
+
+        def body(curator: Curator) -> None:
+            self._see(curator, head)
+            curator.handler.acknowledge(self._party, study_hash)
+
+        self._call("acknowledge", body)
+
+    def _see(self, curator: Curator, head: Head) -> str:
+        signature = self._identity.sign("head", head.statement())
+        seen = SeenHead(head.ledger, head.sequence, head.hash, signature)
+        return curator.handler.see(self._party, self._identity.public_key, seen)
+
+    def _call(self, name: str, body: Callable[[Curator], T]) -> T:
+        message = Message(self._party, name, body)
+        self._network.sent.append(message)
+        fault = self.fault if self.countdown == 0 else ""
+        self.countdown -= 1
+        if fault in ("lose request", "delay"):
+            if fault == "delay":
+                self._network.delayed.append(message)
+            raise lost()
+        reply: T = self._network.deliver(message)
+        if fault == "repeat":
+            reply = self._network.deliver(message)
+        if fault == "lose reply":
+            raise lost()
+        return reply
+
+
+def lost() -> SynodError:
+    """What a daemon gets when a request or its reply is lost."""
+    return SynodError(Code.UNREACHABLE, "the line is dead.")

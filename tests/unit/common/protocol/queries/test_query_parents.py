@@ -1,0 +1,315 @@
+"""Drawn parents: every bad question and every answer that the question does not allow is refused."""
+
+from copy import deepcopy
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from synod.common.models.candidates import maximal_sets
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.parents import SCORES, Choice, ChooseParents
+from synod.common.protocol.queries.parsing import AnyQuery, parse_query, query_digest, read_query
+from synod.common.protocol.steps import Limit
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.study.features import sizes_of
+from synod.v1 import query_pb2 as pb
+from tests.support.queries import BITS, NETWORK, UNKNOWN_FIELD, refusal
+from tests.support.studies import categorical, make_study
+
+ASKED = ChooseParents(placed=(0, 2), candidates=((1, (0, 2, 3)), (3, ())), count=2, max_cells=24, score="R")
+NO_CANDIDATES = "the query's candidates are not candidates among the study's features."
+
+
+@given(
+    st.sets(st.integers(0, 3), min_size=1, max_size=3),
+    st.lists(st.sets(st.integers(0, 3)), min_size=3, max_size=3),
+    st.integers(1, 2**53 - 1),
+    st.sampled_from(["R", "I"]),
+    st.data(),
+)
+def test_any_question_comes_back_from_both_forms(
+    placed: set[int], parents: list[set[int]], max_cells: int, score: Any, data: st.DataObject
+) -> None:
+    rest = [feature for feature in range(4) if feature not in placed]
+    candidates = tuple((feature, tuple(sorted(chosen))) for feature, chosen in zip(rest, parents, strict=False))
+    count = data.draw(st.integers(1, len(rest)))
+    query = ChooseParents(tuple(sorted(placed)), candidates, count, max_cells, score)
+    assert read_query(query.to_json(), NETWORK) == query
+    assert parse_query(pb.Query.FromString(query.to_proto().SerializeToString()), NETWORK) == query
+
+
+BAD_JSON: dict[str, dict[str, Any]] = {
+    "nothing placed": {"placed": []},
+    "placed twice": {"placed": [0, 0]},
+    "placed out of order": {"placed": [2, 0]},
+    "placed beyond": {"placed": [0, 4]},
+    "placed and open": {"placed": [0, 1, 2]},
+    "placed is no list": {"placed": 0},
+    "none open": {"candidates": []},
+    "open twice": {"candidates": [[1, [0]], [1, [2]]]},
+    "open out of order": {"candidates": [[3, [0]], [1, [0]]]},
+    "open beyond": {"candidates": [[1, [0]], [4, [0]]]},
+    "open below zero": {"candidates": [[-1, [0]], [1, [0]]]},
+    "candidates without parents": {"candidates": [[1], [3]]},
+    "candidates that are no pairs": {"candidates": [1, 3]},
+    "candidates as a mapping": {"candidates": {"1": [0], "3": []}},
+    "parents out of order": {"candidates": [[1, [2, 0]], [3, []]]},
+    "parents twice": {"candidates": [[1, [0, 0]], [3, []]]},
+    "parents beyond": {"candidates": [[1, [4]], [3, []]]},
+    "parents below zero": {"candidates": [[1, [-1]], [3, []]]},
+    "parents as texts": {"candidates": [[1, ["0"]], [3, []]]},
+    "no draw": {"count": 0},
+    "a negative draw": {"count": -1},
+    "more draws than open": {"count": 3},
+    "a fraction of a draw": {"count": 1.0},
+    "a true draw": {"count": True},
+    "no cells": {"max_cells": 0},
+    "cells as text": {"max_cells": "24"},
+    "another score": {"score": "Z"},
+    "an unresolved score": {"score": "auto"},
+    "a score that is no text": {"score": ["R"]},
+    "F for a feature that is not binary": {"score": "F"},
+}
+
+
+@pytest.mark.parametrize("changes", BAD_JSON.values(), ids=BAD_JSON.keys())
+def test_bad_questions_are_refused(changes: dict[str, Any]) -> None:
+    assert refusal(lambda: read_query(deepcopy(ASKED.to_json()) | changes, NETWORK))
+
+
+def candidates_of(*candidates: tuple[int, list[int]]) -> list[pb.Candidates]:
+    return [pb.Candidates(feature=feature, parents=parents) for feature, parents in candidates]
+
+
+BAD_MESSAGES: dict[str, dict[str, Any]] = {
+    "nothing placed": {"placed": []},
+    "placed twice": {"placed": [0, 0]},
+    "placed out of order": {"placed": [2, 0]},
+    "placed beyond": {"placed": [0, 4]},
+    "placed beyond any": {"placed": [0, 2**32 - 1]},
+    "placed and open": {"placed": [0, 1, 2]},
+    "none open": {"candidates": []},
+    "open twice": {"candidates": candidates_of((1, [0]), (1, [2]))},
+    "open out of order": {"candidates": candidates_of((3, [0]), (1, [0]))},
+    "open beyond": {"candidates": candidates_of((1, [0]), (4, [0]))},
+    "parents out of order": {"candidates": candidates_of((1, [2, 0]), (3, []))},
+    "parents twice": {"candidates": candidates_of((1, [0, 0]), (3, []))},
+    "parents beyond": {"candidates": candidates_of((1, [4]), (3, []))},
+    "no draw": {"count": 0},
+    "more draws than open": {"count": 3},
+    "as many draws as there can be": {"count": 2**32 - 1},
+    "no cells": {"max_cells": 0},
+    "F for a feature that is not binary": {"score": pb.SCORE_F},
+}
+
+
+def asked_with(**changes: Any) -> pb.Query:
+    sound: dict[str, Any] = {
+        "placed": [0, 2],
+        "candidates": candidates_of((1, [0, 2, 3]), (3, [])),
+        "count": 2,
+        "max_cells": 24,
+        "score": pb.SCORE_R,
+    }
+    return pb.Query(choose_parents=pb.ChooseParents(**{**sound, **changes}))
+
+
+def test_the_sound_message_is_that_of_the_question() -> None:
+    assert asked_with() == ASKED.to_proto()
+    assert parse_query(asked_with(), NETWORK) == ASKED
+
+
+@pytest.mark.parametrize("changes", BAD_MESSAGES.values(), ids=BAD_MESSAGES.keys())
+def test_bad_questions_are_refused_on_the_wire(changes: dict[str, Any]) -> None:
+    assert refusal(lambda: parse_query(asked_with(**changes), NETWORK)) == NO_CANDIDATES
+
+
+@pytest.mark.parametrize("score", [pb.SCORE_UNSPECIFIED, 4, 99, -1, 2**31 - 1])
+def test_a_score_that_has_no_meaning_is_refused(score: int) -> None:
+    sentence = refusal(lambda: parse_query(asked_with(score=score), NETWORK))
+    assert sentence == "the query is not one that this version answers."
+
+
+def test_every_score_of_the_message_but_the_unspecified_is_a_score() -> None:
+    assert set(SCORES.values()) == set(pb.Score.values()) - {pb.SCORE_UNSPECIFIED}
+
+
+def test_f_is_for_binary_features() -> None:
+    query = ChooseParents((0,), ((1, (0,)), (2, (0,))), 1, 4, "F")
+    assert parse_query(query.to_proto(), BITS) == query
+    # Features 0 and 3 are binary; parents may have any size.
+    mixed = ChooseParents((1, 2), ((0, (1,)), (3, (1, 2))), 1, 24, "F")
+    assert parse_query(mixed.to_proto(), NETWORK) == mixed
+
+
+def test_the_size_is_the_draws_the_cells_and_the_longest_list_of_candidates() -> None:
+    assert ASKED.size(NETWORK) == Limit(numbers=24, tables=2, cells=24, candidates=3, score="R")
+    assert ASKED.open == (1, 3)
+
+
+def test_each_draw_has_its_share_of_the_cost() -> None:
+    step = plan_study(BITS).step("initialize-north")
+    assert step.cost.epsilon == 1
+    assert ASKED.epsilon_each(step) == Fraction(1, 2)
+    law = ASKED.law(step, NETWORK)
+    assert law == {
+        "label": "initialize-north",
+        "law": "permute-and-flip on the score R",
+        "epsilon_each": "1/2",
+        "protects_against": "anyone",
+    }
+
+
+def test_another_question_has_another_hash() -> None:
+    plan = plan_study(BITS)
+    first, second = plan.step("correlations"), plan.step("parameters")
+    bits = ChooseParents((0,), ((1, (0,)), (2, (0,))), 1, 4, "F")
+    asked: list[tuple[AnyQuery, Any]] = [
+        (bits, first),
+        (bits, second),
+        (ChooseParents((3,), ((1, (0,)), (2, (0,))), 1, 4, "F"), first),
+        (ChooseParents((0, 3), ((1, (0,)), (2, (0,))), 1, 4, "F"), first),
+        (ChooseParents((0,), ((1, (0,)),), 1, 4, "F"), first),
+        (ChooseParents((0,), ((1, (0,)), (3, (0,))), 1, 4, "F"), first),
+        (ChooseParents((0,), ((1, (0,)), (2, ())), 1, 4, "F"), first),
+        (ChooseParents((0,), ((1, (0,)), (2, (0,))), 2, 4, "F"), first),
+        (ChooseParents((0,), ((1, (0,)), (2, (0,))), 1, 8, "F"), first),
+        (ChooseParents((0,), ((1, (0,)), (2, (0,))), 1, 4, "I"), first),
+    ]
+    assert len({query_digest(query, step, BITS) for query, step in asked}) == len(asked)
+    assert query_digest(bits, first, BITS) == query_digest(bits, first, BITS)
+
+
+# Answers
+
+STUDY = make_study(method={"name": "dp-subn"}, schema=[categorical(f"x{i}", 2) for i in range(6)])
+QUERY = ChooseParents(placed=(0, 2), candidates=((1, (0, 2, 3)), (3, (0, 1)), (4, ())), count=2, max_cells=4, score="F")
+ALLOWED: list[list[Choice]] = [
+    [(1, (0,)), (3, (1,))],  # a feature may be a parent once it is placed
+    [(1, (0,)), (3, (0,))],
+    [(1, (2,)), (3, (1,))],
+    [(3, (0,)), (1, (3,))],
+    [(4, ()), (1, (0,))],
+]
+
+
+@pytest.mark.parametrize("choices", ALLOWED)
+def test_each_choice_that_the_query_allows_comes_back(choices: list[Choice]) -> None:
+    payload = QUERY.write_answer(choices)
+    assert QUERY.read_answer(payload, STUDY, "north") == choices
+    assert len(payload) in QUERY.answer_bytes(STUDY, "north")
+
+
+FORBIDDEN: dict[str, list[Choice]] = {
+    "one too few": [(1, (0,))],
+    "one too many": [(1, (0,)), (3, (0,)), (4, ())],
+    "none": [],
+    "a feature twice": [(1, (0,)), (1, (0,))],
+    "a feature twice, without parents": [(1, (0,)), (1, ())],
+    "a placed feature": [(0, ()), (1, (0,))],
+    "a feature that was not asked about": [(5, ()), (1, (0,))],
+    "a feature that does not exist": [(99, ()), (1, (0,))],
+    "a feature beyond any": [(2**32 - 1, ()), (1, (0,))],
+    "a parent that is not placed yet": [(1, (3,)), (3, (0,))],
+    "a parent outside of the shortlist": [(1, (0,)), (3, (2,))],
+    "a parent of its own": [(1, (1,)), (3, (0,))],
+    "a parent that does not exist": [(1, (99,)), (3, (0,))],
+    "more parents than cells allow": [(1, (0, 2)), (3, (0,))],
+    "fewer parents than there is room for": [(1, ()), (3, (0,))],
+    "a parent twice": [(1, (0, 0)), (3, (0,))],
+}
+
+
+@pytest.mark.parametrize("choices", FORBIDDEN.values(), ids=FORBIDDEN.keys())
+def test_choices_that_the_query_does_not_allow_are_refused(choices: list[Choice]) -> None:
+    payload = QUERY.write_answer(choices)
+    sentence = refusal(lambda: QUERY.read_answer(payload, STUDY, "north"), Code.CHECK_FAILED)
+    assert sentence.startswith("an answer ")
+
+
+SOUND = QUERY.write_answer([(1, (0,)), (3, (1,))])
+
+
+def choice(data: bytes) -> bytes:
+    return bytes([0x0A, len(data)]) + data
+
+
+SECOND = choice(b"\x08\x03\x12\x01\x01")
+NOT_CHOICES = {
+    "nothing": b"",
+    "junk": b"\xff\xfe",
+    "text": b"[[1,[0]],[3,[1]]]",
+    "half of it": SOUND[:-1],
+    "more than it": SOUND + b" ",
+    "an unknown field": SOUND + UNKNOWN_FIELD,
+    "an unknown field in a choice": choice(b"\x08\x01\x12\x01\x00" + UNKNOWN_FIELD) + SECOND,
+    "parents one by one": choice(b"\x08\x01\x10\x00") + SECOND,
+    "fields in another order": choice(b"\x12\x01\x00\x08\x01") + SECOND,
+    "a feature twice in one choice": choice(b"\x08\x03\x08\x01\x12\x01\x00") + SECOND,
+    "a feature in more bytes than it needs": choice(b"\x08\x81\x00\x12\x01\x00") + SECOND,
+    "a feature below zero": choice(b"\x08" + b"\xff" * 9 + b"\x01\x12\x01\x00") + SECOND,
+    "a feature beyond 32 bits": choice(b"\x08\x81\x80\x80\x80\x10\x12\x01\x00") + SECOND,
+    "a feature as text": choice(b"\x0a\x011\x12\x01\x00") + SECOND,
+    "much of nothing": b"\x0a\x00" * 100_000,
+}
+
+
+def test_the_bytes_above_are_made_as_the_answer_is() -> None:
+    assert choice(b"\x08\x01\x12\x01\x00") + SECOND == SOUND
+
+
+@pytest.mark.parametrize("payload", NOT_CHOICES.values(), ids=NOT_CHOICES.keys())
+def test_bytes_that_are_not_the_one_written_form_are_refused(payload: bytes) -> None:
+    assert refusal(lambda: QUERY.read_answer(payload, STUDY, "north"), Code.CHECK_FAILED)
+
+
+def test_two_parents_are_taken_sorted_only() -> None:
+    query = ChooseParents((0, 2), ((1, (0, 2)),), 1, 8, "F")
+    assert query.read_answer(query.write_answer([(1, (0, 2))]), STUDY) == [(1, (0, 2))]
+    unsorted = query.write_answer([(1, (2, 0))])
+    assert "not among the candidates" in refusal(lambda: query.read_answer(unsorted, STUDY), Code.CHECK_FAILED)
+
+
+def test_what_is_taken_is_what_maximal_sets_lists() -> None:
+    schema = [categorical("a", 3), categorical("b", 2), categorical("c", 4), categorical("d", 2), categorical("e", 5)]
+    study = make_study(method={"name": "dp-subn", "encoding": "vanilla"}, schema=schema)
+    sets = [
+        (),
+        *[(i,) for i in (0, 1, 2, 4)],
+        *[(i, j) for i in (0, 1, 2, 4) for j in (0, 1, 2, 4) if i < j],
+        (0, 1, 2),
+    ]
+    for max_cells in (1, 5, 8, 12, 20, 24, 40, 100):
+        query = ChooseParents((0, 1, 2, 4), ((3, (0, 1, 2, 4)),), 1, max_cells, "R")
+        taken = set()
+        for parents in sets:
+            try:
+                query.read_answer(query.write_answer([(3, parents)]), study)
+                taken.add(parents)
+            except SynodError:
+                continue
+        assert taken == set(sets) & set(maximal_sets(3, (0, 1, 2, 4), sizes_of(study), max_cells))
+
+
+def test_lengths_are_known_before_bytes_are_taken() -> None:
+    lengths = QUERY.answer_bytes(STUDY, "north")
+    assert len(SOUND) in lengths
+    assert 0 not in lengths
+    assert 10_000 not in lengths
+
+
+def test_the_longest_answer_has_an_allowed_length() -> None:
+    """Every feature with as many parents as the largest table of all has room for, and with large indices."""
+    features = 700
+    wide = make_study(method={"name": "dp-subn"}, schema=[categorical(f"x{i}", 2) for i in range(features)])
+    parents = tuple(range(features - 16, features - 1))
+    placed = tuple(range(features - 16, features))
+    candidates = tuple((feature, placed) for feature in range(features - 16))
+    query = ChooseParents(placed, candidates, len(candidates), 1 << 16, "F")
+    choices = [(feature, parents) for feature, _ in candidates]
+    payload = query.write_answer(choices)
+    assert query.read_answer(payload, wide, "north") == choices
+    assert len(payload) in query.answer_bytes(wide, "north")
