@@ -31,7 +31,7 @@ def await_enrolled(site: Site, *names: str) -> pb.StudyStatus:
     return found
 
 
-def test_a_study_ends_in_a_verified_release_and_each_charge_stands_once(site: Site, tmp_path: Path) -> None:
+def test_a_study_ends_in_a_verified_release_and_each_charge_is_made_once(site: Site, tmp_path: Path) -> None:
     site.start_curator()
     digest = site.submit()
     site.start_parties()

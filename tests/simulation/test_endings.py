@@ -11,6 +11,7 @@ from synod.common.privacy.cost import FREE, Cost
 from synod.curator.party_handler import DocumentKind, PartyHandler
 from synod.curator.store import State
 from synod.curator.study_handler import StudyHandler
+from synod.party import daemon as daemon_module
 from synod.party.approval import revoke, snapshot_folder
 from tests.support.simulation import LEGAL_MOVES, SimulatedSite, World, run_world
 from tests.support.studies import NAMES
@@ -54,6 +55,24 @@ def test_a_failed_check_ends_the_study_and_frees_what_it_held(
         world.finish()
         assert world.declined == [(NAMES[1], "a check on its side failed; its operator sees which")]
         assert_all_closed(world, dict(zip(NAMES, "100", strict=True)))
+
+
+def test_a_defect_in_one_move_ends_its_study_and_not_the_daemon(
+    site: SimulatedSite, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody foresaw it, so it has no sentence; its text may hold a value, and is not sent or kept."""
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("Zachariah")
+
+    monkeypatch.setattr(daemon_module, "check_round", fail)
+    with run_world(site) as world:
+        world.finish()
+        assert {reason for _, reason in world.declined} == {"a check on its side failed; its operator sees which"}
+        assert_all_closed(world, dict.fromkeys(NAMES, "0"))
+    told = [record.__dict__.get("why", "") for record in caplog.records]
+    assert any("a defect: ZeroDivisionError." in why for why in told)
+    assert not any("Zachariah" in why for why in told)
 
 
 def test_an_aborted_study_frees_what_it_held(site: SimulatedSite) -> None:

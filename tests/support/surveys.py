@@ -27,13 +27,13 @@ def draft_survey(name: str = "survey", **changes: Any) -> Study:
 
 
 def make_rows(count: int, seed: int) -> list[list[str]]:
-    """Rows that fit the schema, with some dependence between columns."""
+    """Rows that fit the schema, with some dependence between columns; many weights are missing, beyond any noise."""
     rng = random.Random(seed)
     rows = []
     for _ in range(count):
         sex = rng.choice("FM")
         age = rng.randint(0, 99)
-        weight = f"{min(199.0, max(2.5, rng.gauss(60 + 12 * (sex == 'M'), 15))):.1f}" if rng.random() < 0.9 else ""
+        weight = f"{min(199.0, max(2.5, rng.gauss(60 + 12 * (sex == 'M'), 15))):.1f}" if rng.random() < 0.5 else ""
         ward = WARDS[min(3, age // 30)] if rng.random() < 0.7 else rng.choice(WARDS)
         rows.append([sex, str(age), weight, ward, str(min(5, age // 20 + rng.randint(0, 1)))])
     return rows

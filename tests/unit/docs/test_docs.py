@@ -318,7 +318,7 @@ def test_limits_are_those_of_the_code() -> None:
     rows = [
         f"| one message | {MESSAGE_BYTES >> 20} MiB |",
         f"| one chunk of an answer, a document or a release | {CHUNK_BYTES >> 10} KiB |",
-        f"| a document or a query, all its parts together | {LARGEST_DOCUMENT_BYTES >> 20} MiB |",
+        f"| a document, all its chunks together | {LARGEST_DOCUMENT_BYTES >> 20} MiB |",
         f"{LARGEST_ROSTER} parties, {LARGEST_SCHEMA:,} attributes, {LARGEST_DOMAIN:,} categories or bins each |",
         f"| certificates | authority {AUTHORITY_DAYS:,} days, others {CERTIFICATE_DAYS} days,",
     ]
