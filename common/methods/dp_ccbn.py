@@ -17,11 +17,10 @@ from synod.common.methods.networks import (
     check_parts,
     check_theta,
     resolved,
-    sum_shares,
     tables_limit,
+    useful_sum_table,
 )
 from synod.common.models.candidates import Features, maximal_sets
-from synod.common.models.usefulness import largest_table
 from synod.common.protocol.steps import Limit, QueryKind, Step
 from synod.common.runtime.errors import refused
 from synod.common.study.features import sizes_of
@@ -59,14 +58,7 @@ class DpCcbn(NetworkMethod):
 
     def useful_table(self, study: Study) -> int:
         """The most cells of a theta-useful table; 0 if no table with a parent is."""
-        return largest_table(
-            sizes_of(study),
-            rows=study.total_rows,
-            epsilon=Fraction(study.epsilon) * Fraction(self.split[1]),
-            theta=self.theta,
-            shares=sum_shares(study),
-            nested=True,
-        )
+        return useful_sum_table(study, self.split[1], self.theta)
 
     def check(self, study: Study) -> None:
         """Refuses a study whose iterations are absurdly many or large."""

@@ -17,6 +17,7 @@ from synod.common.methods.networks import (
     resolved,
     sum_shares,
     tables_limit,
+    useful_sum_table,
     views_limit,
 )
 from synod.common.models.usefulness import largest_table
@@ -74,14 +75,7 @@ class DpSubn(NetworkMethod):
 
     def useful_table(self, study: Study) -> int:
         """The most cells of a theta-useful table of the published network; 0 if no table with a parent is."""
-        return largest_table(
-            sizes_of(study),
-            rows=study.total_rows,
-            epsilon=Fraction(study.epsilon) * Fraction(self.parts[3]),
-            theta=self.theta,
-            shares=sum_shares(study),
-            nested=True,
-        )
+        return useful_sum_table(study, self.parts[3], self.theta)
 
     def useful_frontier(self, study: Study) -> int:
         """The most cells of a theta-useful table of the search frontier."""

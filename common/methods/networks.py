@@ -1,4 +1,8 @@
-"""What all methods that learn a Bayesian network share: their keys, and how large their tables may be."""
+"""What all methods that learn a Bayesian network share: their keys, and how large their tables and queries may be.
+
+The limits here are a part of the plan, hence rules of a method's `version`: a study that was planned under one of them
+is verified by it for ever. Another rule is another function, for another version.
+"""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -8,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BeforeValidator, Field
 
 from synod.common.models.candidates import Score, shortlist_length
+from synod.common.models.usefulness import largest_table
 from synod.common.protocol.steps import Limit
 from synod.common.runtime.errors import invalid
 from synod.common.study.encoding import codings_of
@@ -80,6 +85,20 @@ def sum_shares(study: Study) -> Fraction:
     """K/(K-t): the variance of an encrypted sum's noise, in units of one full share."""
     parties = len(study.roster)
     return Fraction(parties, parties - study.collusion)
+
+
+def useful_sum_table(study: Study, share: Decimal, theta: Decimal) -> int:
+    """The most cells of a theta-useful table of a network, asked in one sum with this share of epsilon; 0 if no table
+    with a parent is.
+    """
+    return largest_table(
+        sizes_of(study),
+        rows=study.total_rows,
+        epsilon=Fraction(study.epsilon) * Fraction(share),
+        theta=theta,
+        shares=sum_shares(study),
+        nested=True,
+    )
 
 
 def tables_limit(study: Study, cells: int) -> Limit:

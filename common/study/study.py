@@ -102,13 +102,13 @@ def known_methods() -> dict[str, type[Method]]:
 def _read_method(value: Any) -> Any:
     if isinstance(value, Method):
         return value
-    methods = known_methods()
+    known = known_methods()
     if not isinstance(value, dict):
-        raise ValueError(f"is a mapping with a name, one of {', '.join(sorted(methods))}")
+        raise ValueError(f"is a mapping with a name, one of {', '.join(sorted(known))}")
     name = value.get("name")
-    if not isinstance(name, str) or name not in methods:
-        raise ValueError(f"name must be one of {', '.join(sorted(methods))}")
-    return methods[name].model_validate(value)
+    if not isinstance(name, str) or name not in known:
+        raise ValueError(f"name must be one of {', '.join(sorted(known))}")
+    return known[name].model_validate(value)
 
 
 class Study(Strict):
@@ -233,8 +233,9 @@ def describe_validation_error(error: ValidationError, origin: str, data: Any = N
 
 def _place(place: tuple[int | str, ...]) -> tuple[int | str, ...]:
     """Where a value is in the document: without the types that a key of the method may have, which pydantic names."""
-    is_of_method = place[:1] == ("method",)
-    return (*place[:2], *(part for part in place[2:] if isinstance(part, int))) if is_of_method else place
+    if place[:1] != ("method",):
+        return place
+    return (*place[:2], *(part for part in place[2:] if isinstance(part, int)))
 
 
 def _attribute_name(place: tuple[int | str, ...], data: Any) -> str:
