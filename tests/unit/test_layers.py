@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,7 @@ GENERATORS = (
 )
 
 
+@cache
 def tree_of(module: str) -> ast.Module:
     return ast.parse((ROOT / module).read_text(), module)
 
