@@ -44,7 +44,7 @@ demo-docker: image $(STAMP)
 	@echo "Open demo-docker-release/report.html."
 
 test: $(STAMP)
-	$(BIN)/pytest -q -m "not slow and not docker" -n 2 $(COVERAGE) tests
+	$(BIN)/pytest -q -m "not slow and not docker" -n 2 --dist worksteal $(COVERAGE) tests
 
 # The same, and the share of the code that it ran; of daemons that are processes of their own nothing is counted.
 coverage: COVERAGE := --cov --cov-report=term:skip-covered
