@@ -447,6 +447,19 @@ def test_queries_that_the_parties_did_not_answer_are_refused(tmp_path: Path) -> 
         assert failure(folder).endswith("answered and spent is not what the plan and the queries say.")
 
 
+def test_a_query_beyond_the_plans_limit_is_refused(tmp_path: Path) -> None:
+    """Even one that the parties would have signed for: no honest party answers it."""
+    content = write_release(tmp_path / "release", NETWORK_STUDY)
+    limit = plan_study(NETWORK_STUDY).step("correlations").limit
+    query = SumMarginals(((0, 1),) * (limit.tables + 1))
+    content["queries"]["correlations"] = query.to_json()
+    content["noise"] = noise_law(NETWORK_STUDY, {**queries_of(NETWORK_STUDY), "correlations": query})
+    (tmp_path / "release" / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
+    assert failure(tmp_path / "release").endswith(
+        "is not the plan's: the query is larger than the approved plan allows."
+    )
+
+
 def test_a_copy_verifies_like_the_original(release: Path, tmp_path: Path) -> None:
     shutil.copytree(release, tmp_path / "copy")
     assert verify_release(tmp_path / "copy", None) == verify_release(release, None)
