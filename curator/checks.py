@@ -5,13 +5,16 @@ the study. Nothing is retried by itself, or one bad party could drain everyone's
 """
 
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.crypto.identity import require_signature
 from synod.common.crypto.paillier import PublicKey, check_ciphertexts
+from synod.common.protocol.queries.agreements import Agreements
 from synod.common.protocol.queries.base import ClearQuery, SumQuery, SumTerms
+from synod.common.protocol.queries.marginals import Tables
 from synod.common.protocol.queries.moments import moment_design
 from synod.common.protocol.queries.parsing import AnyQuery, query_digest
 from synod.common.protocol.steps import Step
@@ -90,15 +93,13 @@ def check_moments(study: Study, terms: SumTerms, moments: NDArray[np.int64]) -> 
         _check_total(int(counts.sum()), total, counts.size, terms)
 
 
-def check_marginals(
-    study: Study, terms: SumTerms, sets: Sequence[tuple[int, ...]], tables: Sequence[NDArray[np.int64]]
-) -> None:
+def check_marginals(study: Study, terms: SumTerms, query: Tables, tables: Sequence[NDArray[np.int64]]) -> None:
     """Check 6 for marginals: every total agrees with the public row count, and overlapping marginals with each other,
-    feature by feature; the bound is that of `check_moments`.
+    entry by entry; the bound is that of `check_moments`.
     """
-    sizes = sizes_of(study)
+    sizes = query.entry_sizes(study)
     seen: dict[int, tuple[NDArray[np.int64], int]] = {}
-    for features, table in zip(sets, tables, strict=True):
+    for features, table in zip(query.sets, tables, strict=True):
         _check_total(int(table.sum()), study.total_rows, table.size, terms)
         cube = table.reshape([sizes[feature] for feature in features])
         for axis, feature in enumerate(features):
@@ -107,6 +108,23 @@ def check_marginals(
             first, first_terms = seen.setdefault(feature, (margin, terms_in_cell))
             if np.abs(margin - first).max() > (terms_in_cell + first_terms) * terms.noise_bound:
                 raise check_failed("released marginals disagree with each other: some party's answer is not sound.")
+
+
+def check_agreements(study: Study, terms: SumTerms, answer: Agreements) -> None:
+    """Check 6 for agreements: every number lies in its range, and so does the sum over every three features: of two
+    signs on three features, one pair or all three agree in each row. The bound is that of `check_moments`.
+    """
+    numbers = np.concatenate([answer.ones, answer.pairs.ravel()])
+    if numbers.min() < terms.low - terms.noise_bound or numbers.max() > terms.high + terms.noise_bound:
+        raise check_failed("a released agreement is out of range: some party's answer is not sound.")
+    rows, features = study.total_rows, len(sizes_of(study))
+    square = np.zeros((features, features), dtype=np.int64)
+    for pairs in answer.pairs:
+        square[np.triu_indices(features, 1)] = pairs
+        for a, b in combinations(range(features), 2):
+            threes = square[a, b] + square[a, b + 1 :] + square[b, b + 1 :]
+            if ((threes < rows - 3 * terms.noise_bound) | (threes > 3 * (rows + terms.noise_bound))).any():
+                raise check_failed("released agreements contradict each other: some party's answer is not sound.")
 
 
 def _check_total(total: int, expected: int, noise_terms: int, terms: SumTerms) -> None:

@@ -48,7 +48,7 @@ def _forecast(study: Study, step: Step, query: SumQuery[Any]) -> Forecast:
         bytes_per_party=layout.ciphertexts * study.key_bits // 4,
         seconds_per_party=layout.ciphertexts * seconds,
         memory_mib=(max(entry.rows for entry in study.roster) * len(study.attributes) * 2 / 2**20) + 150,
-        error=math.sqrt(terms.law.variance) / (query.unit(study) * study.total_rows),
+        error=math.sqrt(terms.variance) / (query.unit(study) * study.total_rows),
     )
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from synod.common.crypto.canonical import Json, canonical_hash
 from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.agreements import SumAgreements
 from synod.common.protocol.queries.base import Query
 from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals
 from synod.common.protocol.queries.moments import SumMoments
@@ -16,7 +17,7 @@ from synod.v1 import query_pb2 as pb
 
 AnyQuery = Query[Any]
 QUERIES: dict[QueryKind, type[AnyQuery]] = {
-    query.kind: query for query in (SumMarginals, SumMoments, LocalMarginals, ChooseParents, Synthesize)
+    query.kind: query for query in (SumMarginals, SumAgreements, SumMoments, LocalMarginals, ChooseParents, Synthesize)
 }
 
 

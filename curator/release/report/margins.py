@@ -92,8 +92,8 @@ def constant_margin(coding: Coding) -> Margin:
 def moment_deviation(study: Study) -> float:
     """The standard deviation of the noise of one entry of the Gram matrix, per row."""
     query = SumMoments()
-    law = query.terms(plan_study(study).step("moments"), study).law
-    return math.sqrt(law.variance) / (query.unit(study) * study.total_rows)
+    terms = query.terms(plan_study(study).step("moments"), study)
+    return math.sqrt(terms.variance) / (query.unit(study) * study.total_rows)
 
 
 def _moment_margins(study: Study, moments: NDArray[np.int64], counts: Sequence[NDArray[np.int64]]) -> Iterator[Margin]:
