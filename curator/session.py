@@ -10,7 +10,6 @@ import secrets
 from collections.abc import Callable
 from typing import TypeVar
 
-import numpy as np
 
 from synod.common.crypto.canonical import Json, canonical_bytes
 from synod.common.crypto.identity import Identity
@@ -62,7 +61,7 @@ class Session:
     async def _run_once(self) -> None:
         transcript = await self._transcript()
         seed = await self._seed()
-        publication = await publish(self.study, self, rng=np.random.default_rng(seed))
+        publication = await publish(self.study, self, seed=seed)
         self._require_open()
         await asyncio.to_thread(write_release, self._context, self.study, transcript, publication, seed)
         self._end(State.PUBLISHED)

@@ -74,7 +74,7 @@ def measure_release(point: Point, rows: Rows) -> Figures:
 
 
 async def _publish(study: Study, parties: CountedParties) -> Publication:
-    return await publish(study, parties, rng=parties.rng)
+    return await publish(study, parties, seed=int(parties.rng.integers(2**53)))
 
 
 def binned_columns(study: Study, columns: Sequence[Codes]) -> list[Codes]:

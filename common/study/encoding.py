@@ -1,9 +1,10 @@
 """Codes: the small integers by which a table is stored, counted and drawn.
 
 A categorical value is its position among the categories. A number is a level, the nearest of `levels + 1` evenly
-spaced points of its public range, or, for methods that count cells, the bin that it lies in. A nullable attribute
-has one more code, the last, for a missing value. A level comes back as the number it stands for; a bin comes back
-as a number drawn uniformly in it.
+spaced points of its public range, or, for methods that count cells, the bin that it lies in, or one of its spikes,
+values that have codes of their own after those of the bins. A nullable attribute has one more code, the last, for a
+missing value. A level or a spike comes back as the number it stands for; a bin comes back as a number drawn uniformly
+in it.
 """
 
 from dataclasses import dataclass
@@ -12,18 +13,24 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
+from synod.common.privacy.coins import Coins
 from synod.common.study.schema import Attribute, CategoricalAttribute, IntegerAttribute, RealAttribute
 from synod.common.study.study import Study
 
 Codes = NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32]
+Numeric = IntegerAttribute | RealAttribute
 
 
 @dataclass(frozen=True, slots=True)
 class Coding:
-    """How one attribute's values become codes under a study: numbers as levels, or as bins where `levels` is None."""
+    """How one attribute's values become codes under a study: numbers as levels, or as bins where `levels` is None.
+
+    `spikes` are the values that have codes of their own beside the bins.
+    """
 
     attribute: Attribute
     levels: int | None
+    spikes: tuple[float, ...] = ()
 
     @property
     def value_codes(self) -> int:
@@ -32,7 +39,7 @@ class Coding:
             return len(self.attribute.categories)
         if self.is_constant:
             return 1
-        return self.attribute.bins if self.levels is None else self.levels + 1
+        return self.attribute.bins + len(self.spikes) if self.levels is None else self.levels + 1
 
     @property
     def size(self) -> int:
@@ -57,10 +64,25 @@ class Coding:
         """The narrowest type that holds every code."""
         return np.dtype(np.min_scalar_type(self.size - 1))
 
+    def in_order(self) -> list[int]:
+        """The codes of a number's values in the order of the numbers: a spike beside the bin that it lies in."""
+        assert isinstance(self.attribute, Numeric)
+        if self.levels is not None or self.is_constant:
+            return list(range(self.value_codes))
+        bins = _find_bins(self.attribute, np.array(self.spikes))
+        keyed = [(float(code), code) for code in range(self.attribute.bins)]
+        for place, (spike, own) in enumerate(zip(self.spikes, bins.tolist(), strict=True)):
+            side = -0.5 if spike == _bin_start(self.attribute, own) else 0.5
+            keyed.append((own + side, self.attribute.bins + place))
+        return [code for _, code in sorted(keyed)]
+
 
 def codings_of(study: Study) -> tuple[Coding, ...]:
     """The codings of a study's schema, in its order."""
-    return tuple(Coding(attribute, study.method.number_levels) for attribute in study.attributes)
+    levels = study.method.number_levels
+    return tuple(
+        Coding(attribute, levels, _spikes_of(attribute) if levels is None else ()) for attribute in study.attributes
+    )
 
 
 def binned_codings(study: Study) -> tuple[Coding, ...]:
@@ -68,39 +90,73 @@ def binned_codings(study: Study) -> tuple[Coding, ...]:
     return tuple(Coding(attribute, None) for attribute in study.attributes)
 
 
+def _spikes_of(attribute: Attribute) -> tuple[float, ...]:
+    """The spikes of a number, but for those that have a bin for themselves."""
+    if isinstance(attribute, CategoricalAttribute) or attribute.min == attribute.max:
+        return ()
+    spikes = tuple(float(spike) for spike in attribute.spikes)
+    if isinstance(attribute, RealAttribute):
+        return spikes
+    first, last = _bin_ends(attribute, _find_bins(attribute, np.array(spikes)))
+    return tuple(spike for spike, alone in zip(spikes, (first == last).tolist(), strict=True) if not alone)
+
+
 def encode_numbers(coding: Coding, values: NDArray[np.float64]) -> Codes:
-    """The nearest level of each number, or its bin; the numbers lie within the attribute's bounds."""
+    """The nearest level of each number, or its spike or bin; the numbers lie within the attribute's bounds."""
     attribute = coding.attribute
-    assert not isinstance(attribute, CategoricalAttribute)
+    assert isinstance(attribute, Numeric)
     if coding.is_constant:
         return np.zeros(len(values), dtype=coding.dtype)
-    low, width = float(attribute.min), _width(attribute)
     if coding.levels is not None:
-        span = float(attribute.max) - low
-        return np.clip(np.rint((values - low) * (coding.levels / span)), 0, coding.levels).astype(coding.dtype)
+        low, high = float(attribute.min), float(attribute.max)
+        return np.clip(np.rint((values - low) * (coding.levels / (high - low))), 0, coding.levels).astype(coding.dtype)
+    codes = _find_bins(attribute, values).astype(coding.dtype)
+    for place, spike in enumerate(coding.spikes):
+        codes[values == spike] = attribute.bins + place
+    return codes
+
+
+def _find_bins(attribute: Numeric, values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The bin of each number."""
     # the division comes last, so that an integer at the edge of a bin is not rounded into the one before
-    return np.clip((values - low) * attribute.bins / width, 0, attribute.bins - 1).astype(coding.dtype)
+    places = (values - float(attribute.min)) * attribute.bins / _width(attribute)
+    return np.clip(places, 0, attribute.bins - 1).astype(np.int64)
 
 
-def _width(attribute: IntegerAttribute | RealAttribute) -> float:
+def _width(attribute: Numeric) -> float:
     """How wide the range is that bins divide: an integer takes the room up to the next one."""
     return float(attribute.max) - float(attribute.min) + isinstance(attribute, IntegerAttribute)
 
 
-def decode_numbers(
-    coding: Coding, codes: Codes, *, rng: np.random.Generator
-) -> NDArray[np.float64] | NDArray[np.int64]:
-    """The numbers that codes stand for, integers for an integer attribute; a bin's is drawn uniformly in it."""
+def _bin_start(attribute: Numeric, place: int) -> float:
+    """The least number of a bin."""
+    if isinstance(attribute, IntegerAttribute):
+        return float(_bin_ends(attribute, np.array([place]))[0][0])
+    return float(attribute.min) + place * (_width(attribute) / attribute.bins)
+
+
+def _bin_ends(attribute: Numeric, bins: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The first and the last integer of each bin."""
+    width, places = _width(attribute), bins.astype(np.float64)
+    first = np.ceil(places * width / attribute.bins)
+    last = np.ceil((places + 1) * width / attribute.bins) - 1
+    return attribute.min + first, attribute.min + last
+
+
+def decode_numbers(coding: Coding, codes: Codes, *, coins: Coins) -> NDArray[np.float64] | NDArray[np.int64]:
+    """The numbers that codes stand for, integers for an integer attribute; a bin's is drawn uniformly in it.
+
+    The coins are public randomness: whoever has their key draws the same numbers.
+    """
     attribute = coding.attribute
-    assert not isinstance(attribute, CategoricalAttribute)
+    assert isinstance(attribute, Numeric)
     low, high = float(attribute.min), float(attribute.max)
     if coding.is_constant:
         numbers = np.full(len(codes), low)
     elif coding.levels is not None:
         numbers = low + codes.astype(np.float64) / coding.levels * (high - low)
     else:
-        numbers = low + (codes + rng.random(len(codes))) * (_width(attribute) / attribute.bins)
-        return _inside_bin(coding, codes, numbers)
+        return _decode_bins(coding, codes, coins=coins)
     if isinstance(attribute, IntegerAttribute):
         whole: NDArray[np.int64] = np.clip(np.rint(numbers).astype(np.int64), attribute.min, attribute.max)
         return whole
@@ -109,18 +165,39 @@ def decode_numbers(
     return inside
 
 
-def _inside_bin(coding: Coding, codes: Codes, numbers: NDArray[np.float64]) -> NDArray[np.float64] | NDArray[np.int64]:
-    """Rounds without leaving the bin: what would, takes the next place inside."""
+def _decode_bins(coding: Coding, codes: Codes, *, coins: Coins) -> NDArray[np.float64] | NDArray[np.int64]:
     attribute = coding.attribute
-    assert not isinstance(attribute, CategoricalAttribute)
-    if isinstance(attribute, IntegerAttribute):
-        width, places = _width(attribute), codes.astype(np.float64)
-        first = np.ceil(places * width / attribute.bins)
-        last = np.ceil((places + 1) * width / attribute.bins) - 1
-        return (attribute.min + np.clip(np.floor(numbers - attribute.min), first, last)).astype(np.int64)
+    assert isinstance(attribute, Numeric)
+    bins = np.minimum(codes.astype(np.int64), attribute.bins - 1)
+    places = bins + coins.draw_uniforms(len(codes))
+    numbers = float(attribute.min) + places * (_width(attribute) / attribute.bins)
+    draw = _draw_integers if isinstance(attribute, IntegerAttribute) else _draw_reals
+    drawn = draw(coding, bins, numbers)
+    for place, spike in enumerate(coding.spikes):
+        drawn[codes == attribute.bins + place] = spike
+    return drawn
+
+
+def _draw_integers(coding: Coding, bins: NDArray[np.int64], numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Rounds down without leaving the bin; what would be a spike takes the next place inside."""
+    attribute = coding.attribute
+    assert isinstance(attribute, IntegerAttribute)
+    first, last = _bin_ends(attribute, bins)
+    whole = np.clip(np.floor(numbers), first, last)
+    for spike in coding.spikes:
+        whole += (whole == spike) * np.where(spike < last, 1, -1)
+    return whole.astype(np.int64)
+
+
+def _draw_reals(coding: Coding, bins: NDArray[np.int64], numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rounds without leaving the bin; what would leave it, or be a spike, takes the next place inside."""
+    attribute = coding.attribute
+    assert isinstance(attribute, RealAttribute)
     decimals = _decimals(attribute.min, attribute.max, 16 * attribute.bins)
     rounded = np.round(numbers, decimals)
-    astray = np.sign(codes.astype(np.int64) - encode_numbers(coding, rounded))
+    for spike in coding.spikes:
+        rounded += (rounded == spike) * 10.0**-decimals
+    astray = np.sign(bins - _find_bins(attribute, rounded))
     moved = np.round(rounded + astray * 10.0**-decimals, decimals)
     inside: NDArray[np.float64] = np.clip(moved, float(attribute.min), float(attribute.max))
     return inside

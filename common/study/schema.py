@@ -3,8 +3,9 @@
 Outside text enters here, so these are pydantic models; they are frozen and serve as values inside, too.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -21,6 +22,7 @@ from synod.common.crypto.canonical import LARGEST_INTEGER
 
 LARGEST_DOMAIN = 65_000
 DEFAULT_BINS = 16
+MOST_SPIKES = 16
 DEEPEST_TAXONOMY = 32
 MOST_DIGITS = 60
 
@@ -101,6 +103,17 @@ def _read_taxonomy(value: Any) -> Any:
     return None if value is None else _read_categories(value)
 
 
+def _read_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _check_spikes(spikes: Sequence[float], low: float, high: float) -> None:
+    if len(spikes) > MOST_SPIKES:
+        raise ValueError(f"has more than {MOST_SPIKES} spikes")
+    if any(a >= b for a, b in pairwise(spikes)) or not all(low <= spike <= high for spike in spikes):
+        raise ValueError("spikes are values between min and max, each once and in ascending order")
+
+
 Categories = Annotated[tuple[str, ...], BeforeValidator(_read_categories)]
 
 
@@ -160,12 +173,17 @@ class CategoricalAttribute(_Attribute):
 
 
 class IntegerAttribute(_Attribute):
-    """Whole numbers between two public bounds, both included."""
+    """Whole numbers between two public bounds, both included.
+
+    `spikes` are values that many rows may have exactly, such as 0 or a bound: each is counted by itself and comes back
+    as it is, for methods that count bins.
+    """
 
     type: Literal["integer"]
     min: Annotated[int, Field(ge=-LARGEST_INTEGER, le=LARGEST_INTEGER)]
     max: Annotated[int, Field(ge=-LARGEST_INTEGER, le=LARGEST_INTEGER)]
     bins: Annotated[int, Field(ge=1, le=LARGEST_DOMAIN)] = DEFAULT_BINS
+    spikes: Annotated[tuple[int, ...], BeforeValidator(_read_tuple)] = ()
     out_of_domain: Annotated[Literal["refuse", "clip", "null"], BeforeValidator(_bare_null)] = "refuse"
 
     @model_validator(mode="before")
@@ -183,6 +201,7 @@ class IntegerAttribute(_Attribute):
             raise ValueError("min is above max")
         if self.bins > self.max - self.min + 1:
             raise ValueError("has more bins than values")
+        _check_spikes(self.spikes, self.min, self.max)
         return self
 
     @property
@@ -192,18 +211,20 @@ class IntegerAttribute(_Attribute):
 
 
 class RealAttribute(_Attribute):
-    """Real numbers between two public bounds, both included."""
+    """Real numbers between two public bounds, both included; `spikes` as for integers."""
 
     type: Literal["real"]
     min: ExactDecimal
     max: ExactDecimal
     bins: Annotated[int, Field(ge=1, le=LARGEST_DOMAIN)] = DEFAULT_BINS
+    spikes: Annotated[tuple[ExactDecimal, ...], BeforeValidator(_read_tuple)] = ()
     out_of_domain: Annotated[Literal["refuse", "clip", "null"], BeforeValidator(_bare_null)] = "refuse"
 
     @model_validator(mode="after")
     def _check_bounds(self) -> "RealAttribute":
         if float(self.min) >= float(self.max):
             raise ValueError("min must be below max, by more than a double can resolve")
+        _check_spikes([float(spike) for spike in self.spikes], float(self.min), float(self.max))
         return self
 
     @property
@@ -219,4 +240,5 @@ def varies(attribute: Attribute, *, binned: bool = False) -> bool:
     """Whether the public domain leaves anything open; `binned`, for methods that see a number's bin only."""
     if isinstance(attribute, CategoricalAttribute):
         return attribute.nullable or len(attribute.categories) > 1
-    return attribute.nullable or (attribute.min != attribute.max and not (binned and attribute.bins == 1))
+    one_code = binned and attribute.bins == 1 and not attribute.spikes
+    return attribute.nullable or (attribute.min != attribute.max and not one_code)

@@ -76,6 +76,11 @@ class Method(Strict):
         """How attributes become the features that are counted."""
         return "vanilla"
 
+    @classmethod
+    def complete_attribute(cls, attribute: Any) -> Any:
+        """An attribute as it was written, with what this method assumes where the attribute does not say."""
+        return attribute
+
     def resolve(self, study: "Study") -> Self:
         """The method with every default written out as a number, for a study that is resolved but for this."""
         del study
@@ -111,6 +116,16 @@ def _read_method(value: Any) -> Any:
     return known[name].model_validate(value)
 
 
+def _complete_schema(data: dict[str, Any]) -> dict[str, Any]:
+    """The study with what its method assumes of attributes that do not say."""
+    named = data.get("method")
+    name = named.get("name") if isinstance(named, dict) else getattr(named, "name", None)
+    schema = data.get("schema")
+    if not isinstance(schema, list | tuple) or not isinstance(name, str) or name not in known_methods():
+        return data
+    return {**data, "schema": tuple(known_methods()[name].complete_attribute(attribute) for attribute in schema)}
+
+
 class Study(Strict):
     """A study as written, every default filled in but for what the roster decides (see `resolve`)."""
 
@@ -128,9 +143,9 @@ class Study(Strict):
     @model_validator(mode="before")
     @classmethod
     def _lists_to_tuples(cls, data: Any) -> Any:
-        return (
-            {key: tuple(v) if isinstance(v, list) else v for key, v in data.items()} if isinstance(data, dict) else data
-        )
+        if not isinstance(data, dict):
+            return data
+        return {key: tuple(v) if isinstance(v, list) else v for key, v in _complete_schema(data).items()}
 
     @model_validator(mode="after")
     def _check(self) -> "Study":

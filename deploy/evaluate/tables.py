@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from synod.common.privacy.coins import KEY_BYTES, Coins
 from synod.common.runtime.errors import SynodError, invalid
 from synod.common.study.encoding import Codes, Coding, binned_codings, codings_of, decode_numbers, encode_numbers
 from synod.common.study.features import Feature, FeatureSpace
@@ -59,11 +60,11 @@ def make_table(study: Study, columns: Sequence[Codes]) -> Table:
 
 
 def to_bins(coding: Coding, binned: Coding, codes: Codes) -> Codes:
-    """The bin of the number that each level stands for; a missing value stays one."""
-    if coding.levels is None or isinstance(coding.attribute, CategoricalAttribute):
+    """The bin of the number that each level or spike stands for; a missing value stays one."""
+    if coding == binned or isinstance(coding.attribute, CategoricalAttribute):
         return codes
-    levels = np.arange(coding.value_codes).astype(coding.dtype)
-    numbers = decode_numbers(coding, levels, rng=np.random.default_rng(0))  # a level is one number: nothing is drawn
+    every = np.arange(coding.value_codes).astype(coding.dtype)
+    numbers = decode_numbers(coding, every, coins=Coins(bytes(KEY_BYTES)))  # where in its bin a number is, is no matter
     bins = encode_numbers(binned, numbers.astype(np.float64))
     return np.append(bins, binned.value_codes).astype(binned.dtype)[codes]
 

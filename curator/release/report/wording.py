@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 
 from synod.common.study.encoding import Coding
 from synod.common.study.schema import CategoricalAttribute, IntegerAttribute, write_decimal
@@ -84,6 +85,7 @@ def name_codes(coding: Coding) -> list[str]:
         names = [_bound(attribute.min)]
     else:
         names = [name_bin(coding, place) for place in range(attribute.bins)]
+        names += [f"exactly {_bound(Decimal(str(spike)).normalize())}" for spike in coding.spikes]
     return [*names, MISSING] if attribute.nullable else names
 
 
@@ -108,7 +110,7 @@ def name_runs(coding: Coding, codes: Sequence[int]) -> list[str]:
         return [names[code] for code in codes]
     runs: list[list[int]] = []
     for code in codes:
-        if runs and code == runs[-1][-1] + 1 and names[code] != MISSING:
+        if runs and code == runs[-1][-1] + 1 and code < coding.attribute.bins:
             runs[-1].append(code)
         else:
             runs.append([code])

@@ -1,0 +1,87 @@
+"""Groups: which values of a feature are counted together in tables of pairs, from its released one-way table.
+
+A value whose count drowns in noise is of no use in a table of pairs: it is grouped with others, numbers with their
+neighbours. The one-way table stays fine: rows of a group come back as values by their shares in it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synod.curator.inference.tails import posterior_means
+
+Floats = NDArray[np.float64]
+KEPT_DEVIATIONS = 2.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OneWay:
+    """A released one-way table of a feature: the noisy count of each value, the deviation of the noise, and the values
+    in their order where they have one; a missing value is not in the order.
+    """
+
+    counts: Floats
+    deviation: float
+    order: tuple[int, ...] | None = None
+
+
+def group_values(one_way: OneWay, *, least: float) -> tuple[int, ...]:
+    """The group of each value, numbered by first occurrence; each value its own where all are large enough.
+
+    `least` is the mass in rows below which a group of numbers goes on growing.
+    """
+    parts = _join_rare(one_way) if one_way.order is None else _join_neighbours(one_way, one_way.order, least)
+    groups = np.empty(len(one_way.counts), dtype=np.int64)
+    for part in parts:
+        groups[part] = min(part)
+    numbers = {first: number for number, first in enumerate(dict.fromkeys(groups.tolist()))}
+    return tuple(numbers[first] for first in groups.tolist())
+
+
+def _join_rare(one_way: OneWay) -> list[list[int]]:
+    """All rare values together, each other by itself."""
+    rare = one_way.counts < KEPT_DEVIATIONS * one_way.deviation
+    if rare.sum() < 2 or rare.all():
+        return [[value] for value in range(len(rare))]
+    return [*([value] for value in np.flatnonzero(~rare).tolist()), np.flatnonzero(rare).tolist()]
+
+
+def _join_neighbours(one_way: OneWay, order: Sequence[int], least: float) -> list[list[int]]:
+    """The smallest group joins its smaller neighbour, until every group has enough mass or two are left."""
+    parts = [[value] for value in order]
+    masses = [float(one_way.counts[value]) for value in order]
+    while len(parts) > 2:
+        place = min(range(len(parts)), key=masses.__getitem__)
+        enough = max(least, KEPT_DEVIATIONS * one_way.deviation * len(parts[place]) ** 0.5)
+        if masses[place] >= enough:
+            break
+        beside = [side for side in (place - 1, place + 1) if 0 <= side < len(parts)]
+        left = min(place, min(beside, key=masses.__getitem__))
+        parts[left : left + 2] = [parts[left] + parts[left + 1]]
+        masses[left : left + 2] = [masses[left] + masses[left + 1]]
+    return parts + [[value] for value in range(len(one_way.counts)) if value not in set(order)]
+
+
+def estimate_shares(one_way: OneWay, groups: Sequence[int], rows: int) -> Floats:
+    """The share of each value among all rows: large values as counted, the members of a group by posterior means."""
+    counts = one_way.counts + (rows - one_way.counts.sum()) / len(one_way.counts)
+    members = np.bincount(groups)[np.asarray(groups)]
+    if (members == 1).all():
+        return project_to_simplex(one_way.counts, rows) / rows
+    shares = np.maximum(counts, 0.0)
+    for group in np.flatnonzero(np.bincount(groups) > 1):
+        inside = np.flatnonzero(np.asarray(groups) == group)
+        total = max(float(counts[inside].sum()), one_way.deviation / 2)
+        means = posterior_means(counts[inside], one_way.deviation, total)
+        shares[inside] = means / means.sum() * total
+    return shares / shares.sum()
+
+
+def project_to_simplex(counts: Floats, rows: int) -> Floats:
+    """The non-negative counts that add up to `rows` and are nearest to these."""
+    ordered = np.sort(counts)[::-1]
+    excess = (np.cumsum(ordered) - rows) / np.arange(1, len(counts) + 1)
+    last = int(np.flatnonzero(ordered > excess)[-1])
+    return np.maximum(counts - excess[last], 0.0)
