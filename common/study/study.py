@@ -6,24 +6,29 @@ because the two need each other: a study names a method, and a method resolves, 
 """
 
 import re
+from decimal import ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, SerializeAsAny, ValidationError, model_validator
 
 from synod.common.crypto.canonical import Json, canonical_hash
+from synod.common.privacy.conversion import is_within, largest_rho
 from synod.common.privacy.cost import Cost
+from synod.common.privacy.laws import LEAST_RHO
 from synod.common.protocol.steps import Step
 from synod.common.runtime.discovery import load_modules
 from synod.common.runtime.errors import SynodError, invalid
 from synod.common.runtime.yamltext import load_yaml
-from synod.common.study.schema import Attribute, ExactDecimal, Strict, varies
+from synod.common.study.schema import Attribute, ExactDecimal, OptionalDecimal, Strict, varies, write_decimal
 
 SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 LARGEST_ROSTER = 500
 LARGEST_SCHEMA = 1_000
 LARGEST_ROWS = 10**9
 MOST_SYNTHETIC_ROWS = 1_000_000
+ROWS_PER_DELTA = 10
 FeatureEncoding = Literal["vanilla", "binary", "gray"]
 
 
@@ -35,6 +40,16 @@ def _check_slug(name: str) -> str:
 
 Slug = Annotated[str, AfterValidator(_check_slug)]
 Fingerprint = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+
+
+def _check_delta(delta: Decimal | None) -> Decimal | None:
+    """No delta and a delta of 0 are the same: pure epsilon."""
+    if delta is not None and not 0 <= delta < 1:
+        raise ValueError("must be at least 0 and below 1, such as 1e-9")
+    return delta or None
+
+
+Delta = Annotated[OptionalDecimal, AfterValidator(_check_delta)]
 
 
 class RosterEntry(Strict):
@@ -127,12 +142,21 @@ def _complete_schema(data: dict[str, Any]) -> dict[str, Any]:
 
 
 class Study(Strict):
-    """A study as written, every default filled in but for what the roster decides (see `resolve`)."""
+    """A study as written, every default filled in but for what the roster decides (see `resolve`).
+
+    `rho` and `order` follow from epsilon and delta and are written by `resolve`; with no delta all three are None.
+
+    Guarantee: where `rho` is set, whatever is rho-zCDP is (epsilon, delta)-DP: whoever parses a study checks the
+    inequality of common/privacy/conversion.py at `order`.
+    """
 
     format: Literal["synod/study/v1"] = "synod/study/v1"
     name: Slug
     method: Annotated[SerializeAsAny[Method], BeforeValidator(_read_method)]
     epsilon: ExactDecimal
+    delta: Delta = None
+    rho: OptionalDecimal = None
+    order: OptionalDecimal = None
     collusion: Annotated[int, Field(ge=0)] = 1
     rows: Annotated[int, Field(ge=1, le=LARGEST_ROWS)] | None = None
     key_bits: Annotated[int, Field(ge=2048, le=8192, multiple_of=8)] = 3072
@@ -151,6 +175,7 @@ class Study(Strict):
     def _check(self) -> "Study":
         if not 0 < self.epsilon <= 1000:
             raise ValueError("epsilon must be above 0 and at most 1000")
+        _check_rho(self)
         _refuse_repeats("attribute", [attribute.name for attribute in self.attributes])
         binned = self.method.number_levels is None
         if not any(varies(attribute, binned=binned) for attribute in self.attributes):
@@ -159,6 +184,8 @@ class Study(Strict):
         _refuse_repeats("key", [entry.key for entry in self.roster])
         if self.roster and self.collusion >= len(self.roster):
             raise ValueError(f"collusion must be below the number of parties, which is {len(self.roster)}")
+        if self.roster and self.delta is not None:
+            _refuse_large_delta(self.delta, self.total_rows)
         return self
 
     @property
@@ -173,8 +200,11 @@ class Study(Strict):
 
     @property
     def budget(self) -> Cost:
-        """The most that the study may cost each party."""
-        return Cost.pure(self.epsilon)
+        """The most that the study may cost each party: rho where there is a delta, else pure epsilon."""
+        if self.delta is None:
+            return Cost.pure(self.epsilon)
+        assert self.rho is not None, "only a resolved study has a budget"
+        return Cost.concentrated(self.rho)
 
     def resolve(self) -> "Study":
         """The study with nothing left open; refuses one without a roster."""
@@ -188,10 +218,21 @@ class Study(Strict):
                 f"{self.name} asks for {rows:,} synthetic rows out of {self.total_rows:,} real ones.",
                 "More than a hundred times as many add nothing; ask for fewer `rows`.",
             )
-        counted = self.model_copy(update={"rows": rows})
+        counted = self.model_copy(update={"rows": rows, **self._resolve_rho()})
         resolved = counted.model_copy(update={"method": self.method.resolve(counted)})
         assert parse_study(resolved.to_json(), "the resolved study") == resolved
         return resolved
+
+    def _resolve_rho(self) -> dict[str, Decimal | None]:
+        """Rho and its order, as written or as large as epsilon and delta allow; refused where no noise is so large."""
+        rho, order = self.rho, self.order
+        if self.delta is not None and rho is None:
+            rho, order = largest_rho(Fraction(self.epsilon), Fraction(self.delta))
+        if rho is not None and rho < LEAST_RHO:
+            raise invalid(
+                f"{self.name} has so little epsilon and delta that no noise is large enough.", "Give it more epsilon."
+            )
+        return {"rho": rho, "order": order}
 
     def to_json(self) -> dict[str, Json]:
         """The canonical JSON value; floats do not occur in it."""
@@ -201,11 +242,37 @@ class Study(Strict):
         """The hash that parties approve; only a resolved study has one."""
         assert self.roster, "only a resolved study is hashed"
         assert self.rows is not None, "only a resolved study is hashed"
+        assert (self.delta is None) == (self.rho is None), "only a resolved study is hashed"
         return canonical_hash(self.to_json())
 
     def index_of(self, party: str) -> int:
         """The position of a party in the roster."""
         return self.party_names.index(party)
+
+
+def _check_rho(study: Study) -> None:
+    """Refuses rho and order that are not shown to be within epsilon and delta."""
+    if study.rho is None and study.order is None:
+        return
+    if study.rho is None or study.order is None or study.delta is None:
+        raise ValueError("rho and order are of a study with delta, and go together; leave both out to have them follow")
+    numbers = {key: Fraction(getattr(study, key)) for key in ("rho", "order", "epsilon", "delta")}
+    if study.rho <= 0 or not is_within(**numbers):
+        raise ValueError(
+            f"rho {write_decimal(study.rho)} at order {write_decimal(study.order)} is not within epsilon "
+            f"{write_decimal(study.epsilon)} and delta {write_decimal(study.delta)}; leave rho and order out to have "
+            "them follow"
+        )
+
+
+def _refuse_large_delta(delta: Decimal, rows: int) -> None:
+    """A mechanism that publishes one row in delta n of all cases, and else nothing, is (0, delta)-DP."""
+    if Fraction(delta) * ROWS_PER_DELTA * rows > 1:
+        most = Context(prec=1, rounding=ROUND_FLOOR).divide(Decimal(1), Decimal(ROWS_PER_DELTA * rows))
+        raise ValueError(
+            f"delta {write_decimal(delta)} is too large for {rows} rows, because somebody's row could be published "
+            f"outright with such a delta; write 1e-9, or at most {write_decimal(most)}"
+        )
 
 
 def _refuse_repeats(what: str, names: list[str]) -> None:
