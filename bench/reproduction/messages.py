@@ -12,7 +12,7 @@ from typing import TypeVar
 from synod.common.crypto.packing import plan_slots
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query, SumQuery, sum_law
-from synod.common.protocol.queries.marginals import TABLE
+from synod.common.privacy.laws import TABLE
 from synod.common.protocol.steps import QueryKind
 from synod.common.study.features import sizes_of
 from synod.common.study.study import Study

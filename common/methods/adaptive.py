@@ -14,6 +14,7 @@ from pydantic import Field
 
 from synod.common.methods.networks import Auto, resolved
 from synod.common.privacy.cost import Cost
+from synod.common.privacy.laws import TABLE, noise_for
 from synod.common.protocol.steps import Limit, QueryKind, Step
 from synod.common.runtime.errors import invalid
 from synod.common.study.features import sizes_of
@@ -52,8 +53,9 @@ class Adaptive(Method):
         if not isinstance(attribute, dict) or attribute.get("type") not in ("integer", "real"):
             return attribute
         low, high = attribute.get("min"), attribute.get("max")
-        whole = attribute["type"] == "integer" and isinstance(low, int) and isinstance(high, int)
-        bins = max(1, min(FINE_BINS, high - low + 1)) if whole else FINE_BINS
+        bins = FINE_BINS
+        if attribute["type"] == "integer" and isinstance(low, int) and isinstance(high, int):
+            bins = max(1, min(FINE_BINS, high - low + 1))
         return {"bins": bins, "spikes": _usual_spikes(low, high), **attribute}
 
     def resolve(self, study: Study) -> Self:
@@ -61,7 +63,7 @@ class Adaptive(Method):
         sizes = sizes_of(study.model_copy(update={"method": self}))
         rounds = (1 if _is_binary(sizes) else 5) if self.rounds == "auto" else self.rounds
         cells = _useful_cells(study, sizes) if self.max_model_cells == "auto" else self.max_model_cells
-        splits = (3 if study.budget.is_concentrated else 1) if self.splits == "auto" else self.splits
+        splits = (1 if study.delta is None else 3) if self.splits == "auto" else self.splits
         return self.model_copy(update={"rounds": rounds, "max_model_cells": cells, "splits": splits})
 
     def check(self, study: Study) -> None:
@@ -119,11 +121,14 @@ def _sum(study: Study, label: str, phase: str, cost: Cost, limit: Limit) -> Step
 
 
 def _useful_cells(study: Study, sizes: Sequence[int]) -> int:
-    """How large a model the rows can fill: 110 n sqrt(rho) cells, or 11 n epsilon, within bounds."""
+    """How large a model the rows can fill: 110 n sqrt(rho) cells, or 10 n epsilon, within bounds.
+
+    Both are 426 n / sigma, sigma being that of a table that has a fifteenth of the budget.
+    """
     if _is_binary(sizes):
         return BINARY_CELLS
-    square = study.budget.squared_rate * (11 * study.total_rows) ** 2
-    return min(MOST_CELLS, max(FEWEST_CELLS, isqrt(int(square))))
+    variance = noise_for(study.budget, TABLE, part=Fraction(1, 15)).nominal_variance
+    return min(MOST_CELLS, max(FEWEST_CELLS, isqrt(int((426 * study.total_rows) ** 2 / variance))))
 
 
 def _usual_spikes(low: Any, high: Any) -> list[Any]:

@@ -42,12 +42,20 @@ class Sensitivity:
         return Sensitivity(self.absolute * count, self.squared * count)
 
 
+TABLE = Sensitivity(absolute=2, squared=2)  # of counts: one replaced row leaves one cell and enters another
+
+
 class NoiseLaw(Protocol):
     """Integer noise on each number of a vector, as the sum of one share from each of `parties`."""
 
     @property
     def variance(self) -> float:
         """The variance of the noise on one released integer: all parties' shares together."""
+        ...
+
+    @property
+    def nominal_variance(self) -> Fraction:
+        """The variance of the continuous law of the same parameters: exact, for rules that all sides must agree on."""
         ...
 
     def sample(self, count: int, *, coins: Coins) -> NDArray[np.int64]:
@@ -85,6 +93,11 @@ class LaplaceLaw:
     def variance(self) -> float:
         """Implements `NoiseLaw.variance`."""
         return self.parties * share_variance(shape=self.shape, scale=self.scale)
+
+    @property
+    def nominal_variance(self) -> Fraction:
+        """Implements `NoiseLaw.nominal_variance`."""
+        return 2 * self.parties * self.shape * self.scale**2
 
     def sample(self, count: int, *, coins: Coins) -> NDArray[np.int64]:
         """Implements `NoiseLaw.sample`."""
@@ -126,6 +139,11 @@ class GaussianLaw:
     def variance(self) -> float:
         """Implements `NoiseLaw.variance`: from s^2 = 8 on it is s^2 to all digits of a float."""
         return self.parties * float(self.square)
+
+    @property
+    def nominal_variance(self) -> Fraction:
+        """Implements `NoiseLaw.nominal_variance`."""
+        return self.parties * self.square
 
     def sample(self, count: int, *, coins: Coins) -> NDArray[np.int64]:
         """Implements `NoiseLaw.sample`."""

@@ -87,9 +87,7 @@ class _Sorting:
         return _Sorting(self.rows[moved], classes)
 
 
-def _arrange_weights(
-    tree: JunctionTree, place: int, weights: Integers, known: Attributes, attribute: int
-) -> Integers:
+def _arrange_weights(tree: JunctionTree, place: int, weights: Integers, known: Attributes, attribute: int) -> Integers:
     """One row of weights for each configuration of the known attributes; the margin where a row has none."""
     joined = tuple(sorted((*known, attribute)))
     table = np.moveaxis(reduce_table(weights, tree.cliques[place], joined), joined.index(attribute), -1)

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from synod.common.crypto.canonical import Json
 from synod.common.methods.adaptive import Adaptive, asks_everything
 from synod.common.methods.networks import resolved
+from synod.common.privacy.laws import TABLE
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.agreements import Agreements, SumAgreements, unpack_signs
 from synod.common.protocol.queries.base import Query, sum_law
-from synod.common.protocol.queries.marginals import TABLE, Grouping, SumMarginals
+from synod.common.protocol.queries.marginals import SumMarginals
 from synod.common.protocol.steps import Step
 from synod.common.study.features import sizes_of
 from synod.common.study.study import Study
@@ -115,7 +116,7 @@ async def _ask_ones(study: Study, parties: Parties) -> tuple[Known, list[Release
     least = _least_mass(study)
     noted = await parties.remember("groups", lambda: [list(group_values(one, least=least)) for one in one_ways])
     groups = tuple(tuple(own) for own in _as_list(noted))
-    shares = tuple(estimate_shares(one, own, study.total_rows) for one, own in zip(one_ways, groups, strict=True))
+    shares = tuple(estimate_shares(one, study.total_rows) for one in one_ways)
     grouped = GroupedFeatures(groups, shares, tuple(orders_of(study)))
     tables = tuple(_measure_one_way(grouped, feature, one) for feature, one in enumerate(one_ways))
     released = [
@@ -148,7 +149,9 @@ def _least_mass(study: Study) -> float:
         return 0.0
     return COARSE * (_deviation(study, steps[0], 1 / len(sizes_of(study))) * study.total_rows) ** 0.5
 
+
 COARSE = 1.0
+
 
 def _deviation(study: Study, step: Step, part: float) -> float:
     """The deviation of the noise on a table with this part of a step's budget."""
@@ -318,3 +321,17 @@ def _method(study: Study) -> Adaptive:
 def _as_list(noted: Json) -> list[Any]:
     assert isinstance(noted, list)
     return noted
+
+
+register(
+    "adaptive",
+    Publisher(
+        title="Adaptive",
+        publish=publish,
+        describe=lambda study, publication: None,
+        expected_error=lambda study, publication: None,
+        warnings=lambda study: (),
+        typical_queries=lambda study: {},
+        draw=draw_model,
+    ),
+)

@@ -32,7 +32,7 @@ def group_values(one_way: OneWay, *, least: float) -> tuple[int, ...]:
 
     `least` is the mass in rows below which a group of numbers goes on growing.
     """
-    parts = _join_rare(one_way) if one_way.order is None else _join_neighbours(one_way, one_way.order, least)
+    parts = _join_rare(one_way) if one_way.order is None else _join_numbers(one_way, one_way.order, least)
     groups = np.empty(len(one_way.counts), dtype=np.int64)
     for part in parts:
         groups[part] = min(part)
@@ -48,34 +48,52 @@ def _join_rare(one_way: OneWay) -> list[list[int]]:
     return [*([value] for value in np.flatnonzero(~rare).tolist()), np.flatnonzero(rare).tolist()]
 
 
-def _join_neighbours(one_way: OneWay, order: Sequence[int], least: float) -> list[list[int]]:
-    """The smallest group joins its smaller neighbour, until every group has enough mass or two are left."""
-    parts = [[value] for value in order]
-    masses = [float(one_way.counts[value]) for value in order]
-    while len(parts) > 2:
+def _join_numbers(one_way: OneWay, order: Sequence[int], least: float) -> list[list[int]]:
+    """Rare numbers join the next rare ones, until they are many enough together; then all groups grow to `least`."""
+    parts, open_part, mass = [], list[int](), 0.0
+    for value in order:
+        if one_way.counts[value] >= KEPT_DEVIATIONS * one_way.deviation:
+            parts.append([value])
+            continue
+        open_part.append(value)
+        mass += float(one_way.counts[value])
+        if mass >= RARE_FACTOR * KEPT_DEVIATIONS * one_way.deviation * len(open_part) ** 0.5:
+            parts.append(open_part)
+            open_part, mass = [], 0.0
+    if open_part:
+        joined = next((part for part in reversed(parts) if one_way.counts[part[0]] < KEPT_DEVIATIONS * one_way.deviation), None)
+        if joined is None: parts.append(open_part)
+        else: joined += open_part
+    place = {value: at for at, value in enumerate(order)}
+    parts.sort(key=lambda part: place[part[0]])
+    parts = _join_neighbours(one_way, parts, least)
+    return parts + [[value] for value in range(len(one_way.counts)) if value not in place]
+
+RARE_FACTOR = 1.0
+
+def _join_neighbours(one_way: OneWay, parts: list[list[int]], least: float) -> list[list[int]]:
+    masses = [float(one_way.counts[part].sum()) for part in parts]
+    while len(parts) > MOST_FINE:
         place = min(range(len(parts)), key=masses.__getitem__)
-        enough = max(least, KEPT_DEVIATIONS * one_way.deviation * len(parts[place]) ** 0.5)
-        if masses[place] >= enough:
+        if masses[place] >= least:
             break
         beside = [side for side in (place - 1, place + 1) if 0 <= side < len(parts)]
         left = min(place, min(beside, key=masses.__getitem__))
         parts[left : left + 2] = [parts[left] + parts[left + 1]]
         masses[left : left + 2] = [masses[left] + masses[left + 1]]
-    return parts + [[value] for value in range(len(one_way.counts)) if value not in set(order)]
+    return parts
 
+MOST_FINE = 2
 
-def estimate_shares(one_way: OneWay, groups: Sequence[int], rows: int) -> Floats:
-    """The share of each value among all rows: large values as counted, the members of a group by posterior means."""
-    counts = one_way.counts + (rows - one_way.counts.sum()) / len(one_way.counts)
-    members = np.bincount(groups)[np.asarray(groups)]
-    if (members == 1).all():
+def estimate_shares(one_way: OneWay, rows: int) -> Floats:
+    """The share of each value among all rows: large values as counted, rare ones by their posterior means."""
+    rare = one_way.counts < KEPT_DEVIATIONS * one_way.deviation
+    if rare.sum() < 2 or rare.all():
         return project_to_simplex(one_way.counts, rows) / rows
-    shares = np.maximum(counts, 0.0)
-    for group in np.flatnonzero(np.bincount(groups) > 1):
-        inside = np.flatnonzero(np.asarray(groups) == group)
-        total = max(float(counts[inside].sum()), one_way.deviation / 2)
-        means = posterior_means(counts[inside], one_way.deviation, total)
-        shares[inside] = means / means.sum() * total
+    counts = one_way.counts + (rows - one_way.counts.sum()) / len(one_way.counts)
+    shares, total = np.maximum(counts, 0.0), max(float(counts[rare].sum()), one_way.deviation / 2)
+    means = posterior_means(counts[rare], one_way.deviation, total)
+    shares[rare] = means / means.sum() * total
     return shares / shares.sum()
 
 

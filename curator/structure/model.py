@@ -68,7 +68,9 @@ def read_tree(model: Any) -> tuple[JunctionTree, list[NDArray[np.int64]]]:
     return tree, [w.reshape(tree.shape(clique)) for w, clique in zip(weights, cliques, strict=True)]
 
 
-def hang_cliques(sizes: tuple[int, ...], cliques: tuple[tuple[int, ...], ...], parents: tuple[int, ...]) -> JunctionTree:
+def hang_cliques(
+    sizes: tuple[int, ...], cliques: tuple[tuple[int, ...], ...], parents: tuple[int, ...]
+) -> JunctionTree:
     """The tree of cliques that are listed parents first."""
     separators = tuple(
         tuple(a for a in clique if parent >= 0 and a in cliques[parent])
@@ -82,12 +84,12 @@ def draw_model(study: Study, model: Json, seed: int) -> list[Codes]:
     """The rows of a published model, a function of the model and the seed alone: groups down the tree, then values."""
     assert study.rows is not None
     coins, published = Coins.public(seed, "rows"), _as_mapping(model)
-    drawn = draw_rows(*read_tree(published), study.rows, coins)
+    drawn = draw_rows(*read_tree(published), study.rows, coins=coins)
     codings = codings_of(study)
     columns: list[Codes] = [np.zeros(study.rows, dtype=coding.dtype) for coding in codings]
     for place, feature in enumerate(features_of(study)):
         attribute = published["attributes"][place]
-        codes = _ungroup(drawn[place], attribute["groups"], attribute["weights"], coins=coins)
+        codes = _ungroup(drawn[:, place], attribute["groups"], attribute["weights"], coins=coins)
         columns[feature.attribute] = codes.astype(codings[feature.attribute].dtype)
     return columns
 
@@ -97,7 +99,9 @@ def _as_mapping(model: Json) -> Any:
     return model
 
 
-def _ungroup(drawn: NDArray[np.int64], groups: Sequence[int], weights: Sequence[int], *, coins: Coins) -> NDArray[np.int64]:
+def _ungroup(
+    drawn: NDArray[np.int64], groups: Sequence[int], weights: Sequence[int], *, coins: Coins
+) -> NDArray[np.int64]:
     """Each group's rows as its values in proportion to their weights, dealt at random."""
     members = [[code for code, own in enumerate(groups) if own == group] for group in range(max(groups) + 1)]
     codes = np.array([own[0] for own in members], dtype=np.int64)[drawn]

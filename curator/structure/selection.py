@@ -98,9 +98,7 @@ def _fits(pair: Pair, chosen: Sequence[Pair], known: Sequence[Pair], room: Room)
     )
 
 
-def _gain(
-    pairs: Sequence[Pair], scores: Mapping[Pair, float], expected: Mapping[Pair, Floats], room: Room
-) -> float:
+def _gain(pairs: Sequence[Pair], scores: Mapping[Pair, float], expected: Mapping[Pair, Floats], room: Room) -> float:
     """What the tables are expected to mend less what their noise spoils: no cell is spoiled by more than its mass."""
     total = 0.0
     for pair, part in zip(pairs, room.parts(pairs), strict=True):

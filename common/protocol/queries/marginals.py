@@ -14,7 +14,7 @@ import numpy as np
 
 from synod.common.crypto.canonical import Json
 from synod.common.crypto.packing import plan_slots
-from synod.common.privacy.laws import Sensitivity, noise_for
+from synod.common.privacy.laws import TABLE, noise_for
 from synod.common.protocol.queries.base import ClearQuery, Counts, NoiseRun, SumQuery, parse_exactly, sum_law
 from synod.common.protocol.queries.reading import is_ascending, read_whole, read_wholes
 from synod.common.protocol.steps import Limit, QueryKind, Step
@@ -24,7 +24,6 @@ from synod.common.study.study import Study
 from synod.v1 import query_pb2 as pb
 
 Sets = tuple[tuple[int, ...], ...]
-TABLE = Sensitivity(absolute=2, squared=2)  # one replaced row leaves one cell and enters another
 LARGEST_SHARE = 1 << 20
 VARINT_BYTES = 10
 INDEX_BYTES = 3  # a feature or a group is below 2^21
