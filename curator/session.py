@@ -10,7 +10,6 @@ import secrets
 from collections.abc import Callable
 from typing import TypeVar
 
-
 from synod.common.crypto.canonical import Json, canonical_bytes
 from synod.common.crypto.identity import Identity
 from synod.common.crypto.paillier import SecretKey

@@ -38,7 +38,7 @@ class Coins:
 
     def draw_uniforms(self, count: int) -> NDArray[np.float64]:
         """The next `count` numbers in [0, 1), multiples of 2^-53; for public draws, never for noise."""
-        return (self.draw_words(count) >> np.uint64(11)) * 2.0**-53
+        return (self.draw_words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
     def draw_bits(self, bits: int) -> int:
         """A uniform integer below 2**bits."""

@@ -29,6 +29,7 @@ from synod.curator.inference.junction import build_tree, tree_cells
 from synod.curator.inference.measurements import Measurement, SignedSums
 from synod.curator.inference.pairs import pair_tables
 from synod.curator.methods.base import Parties, Publication, Publisher, Released, register
+from synod.curator.release.report.models.cliques import clique_error, describe_cliques
 from synod.curator.structure.grouped import GroupedFeatures, orders_of
 from synod.curator.structure.groups import OneWay, estimate_shares, group_values
 from synod.curator.structure.model import draw_model, write_model
@@ -44,6 +45,11 @@ BINARY_ROUNDS = 7
 ONES_WEIGHT = 2
 LEAST_RESIDUAL = 1.5
 LEAST_MASS = 0.1
+TYPICAL_GROUPS = 16
+PAIRS_ONLY = (
+    "Do not look for what only three or more columns together tell, nor for relations between columns that were not "
+    "counted together: the model keeps single columns and the pairs that it counted."
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -260,7 +266,16 @@ def _finish(study: Study, known: Known) -> Json:
 def _write(study: Study, known: Known) -> Json:
     assert known.model is not None
     counted = [(one.attributes, float(np.mean(one.variance)) ** 0.5) for one in known.tables]
+    counted += [(one.attributes, _cell_deviation(one)) for one in known.sums if asks_everything(study)]
     return write_model(study, known.grouped, known.model.tree, known.model.tables, counted)
+
+
+def _cell_deviation(sums: SignedSums) -> float:
+    """A cell of two values is a quarter of the rows, of both sums of ones and of the sum of signs, each with its sign.
+
+    A sum of signs has four times the variance of an agreement, and one of ones twice that divided by the weight's square.
+    """
+    return float(np.mean(sums.variance) * (1 + 2 / ONES_WEIGHT**2)) ** 0.5 / 4
 
 
 # All attributes with two values: one sum
@@ -323,15 +338,39 @@ def _as_list(noted: Json) -> list[Any]:
     return noted
 
 
+def warnings(study: Study) -> Sequence[str]:
+    """What a model of pairs cannot express."""
+    del study
+    return (PAIRS_ONLY,)
+
+
+def typical_queries(study: Study) -> Mapping[str, Query[Any]]:
+    """One-way tables, looks, and as many pairs as columns, in up to sixteen groups each."""
+    sizes, typical = sizes_of(study), dict[str, Query[Any]]()
+    groups = tuple(tuple(value * min(size, TYPICAL_GROUPS) // size for value in range(size)) for size in sizes)
+    grouped = GroupedFeatures(groups, (), ())
+    chain = [(feature, feature + 1) for feature in range(len(sizes) - 1)]
+    signs = [np.where(np.arange(size) < size / 2, 1.0, -1.0) for size in grouped.sizes]
+    for step in plan_study(study).steps:
+        if step.phase == "agreements":
+            alone = len(plan_study(study).steps) == 1
+            typical[step.label] = grouped.ask_agreements([signs] * step.limit.tables, ONES_WEIGHT if alone else 0)
+        elif step.phase == "tables":
+            typical[step.label] = grouped.ask_tables(chain, [1.0] * len(chain))
+        else:
+            typical[step.label] = _ask_one_ways(study)
+    return typical
+
+
 register(
     "adaptive",
     Publisher(
-        title="Adaptive",
+        title="Adaptive, a junction tree of encrypted tables",
         publish=publish,
-        describe=lambda study, publication: None,
-        expected_error=lambda study, publication: None,
-        warnings=lambda study: (),
-        typical_queries=lambda study: {},
+        describe=describe_cliques,
+        expected_error=clique_error,
+        warnings=warnings,
+        typical_queries=typical_queries,
         draw=draw_model,
     ),
 )

@@ -36,7 +36,7 @@ from synod.curator.network.frontier import build_frontier
 from synod.curator.network.graph import Bound, Network, Pair, select_network, typical_families
 from synod.curator.network.tables import marginalize, mutual_information, project_tables
 from synod.curator.release.report.accuracy import table_error
-from synod.curator.release.report.networks import describe_networks, warn_of_networks
+from synod.curator.release.report.models.networks import describe_networks, warn_of_networks
 
 Floats = NDArray[np.float64]
 

@@ -19,7 +19,7 @@ from synod.common.study.study import Study
 from synod.curator.inference.gaussian import fit_model
 from synod.curator.methods.base import CountError, ModelSection, Parties, Publication, Publisher, register
 from synod.curator.release.report.accuracy import moment_error
-from synod.curator.release.report.components import show_components
+from synod.curator.release.report.models.components import show_components
 
 STRAIGHT_ONLY = (
     "Do not look for curved relations, for interactions of three columns or for impossible combinations: the model "

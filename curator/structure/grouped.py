@@ -38,7 +38,8 @@ class GroupedFeatures:
 
     def add_up(self, feature: int, numbers: Floats) -> Floats:
         """Numbers of values as numbers of groups."""
-        return np.bincount(self.groups[feature], weights=numbers, minlength=self.sizes[feature])
+        sums: Floats = np.bincount(self.groups[feature], weights=numbers, minlength=self.sizes[feature])
+        return sums
 
     def base(self, least: float) -> list[Floats]:
         """The share of each group, none below `least`."""

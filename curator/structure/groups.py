@@ -61,15 +61,21 @@ def _join_numbers(one_way: OneWay, order: Sequence[int], least: float) -> list[l
             parts.append(open_part)
             open_part, mass = [], 0.0
     if open_part:
-        joined = next((part for part in reversed(parts) if one_way.counts[part[0]] < KEPT_DEVIATIONS * one_way.deviation), None)
-        if joined is None: parts.append(open_part)
-        else: joined += open_part
+        joined = next(
+            (part for part in reversed(parts) if one_way.counts[part[0]] < KEPT_DEVIATIONS * one_way.deviation), None
+        )
+        if joined is None:
+            parts.append(open_part)
+        else:
+            joined += open_part
     place = {value: at for at, value in enumerate(order)}
     parts.sort(key=lambda part: place[part[0]])
     parts = _join_neighbours(one_way, parts, least)
     return parts + [[value] for value in range(len(one_way.counts)) if value not in place]
 
+
 RARE_FACTOR = 1.0
+
 
 def _join_neighbours(one_way: OneWay, parts: list[list[int]], least: float) -> list[list[int]]:
     masses = [float(one_way.counts[part].sum()) for part in parts]
@@ -83,7 +89,9 @@ def _join_neighbours(one_way: OneWay, parts: list[list[int]], least: float) -> l
         masses[left : left + 2] = [masses[left] + masses[left + 1]]
     return parts
 
+
 MOST_FINE = 2
+
 
 def estimate_shares(one_way: OneWay, rows: int) -> Floats:
     """The share of each value among all rows: large values as counted, rare ones by their posterior means."""

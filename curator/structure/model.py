@@ -7,6 +7,7 @@ deviation of the noise on a count.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -120,4 +121,4 @@ def _divide(rows: int, weights: Sequence[int]) -> list[int]:
     for share in shares:
         reached += share
         ends.append((2 * reached * rows + total) // (2 * total))
-    return [b - a for a, b in zip(ends, ends[1:], strict=False)]
+    return [after - before for before, after in pairwise(ends)]

@@ -14,6 +14,7 @@ import click
 from synod.common.protocol.manifest import verify_release
 from synod.common.runtime.errors import invalid
 from synod.common.study.study import Study, load_study
+from synod.curator.release.redraw import redraw_rows
 from synod.deploy.cli.progress import show_progress, show_release
 from synod.deploy.cli.terminal import Example, command, say
 from synod.deploy.demo import write_tables
@@ -154,10 +155,11 @@ def _prepare_bundles(study: Study, tables: list[Path], temporary: Path, folder: 
 )
 @command
 def verify(folder: Path, trust: Path | None) -> None:
-    """Check a release offline: hashes, signatures, plan and spend; with --trust also who signed."""
+    """Check a release offline: hashes, signatures, plan, spend and rows; with --trust also who signed."""
     trusted = _read_fingerprints(trust) if trust else None
     verdict = verify_release(folder, trusted)
-    for line in verdict.lines:
+    drawn = redraw_rows(folder, verdict.study, verdict.seed)
+    for line in (*verdict.lines, drawn):
         say(f"ok  {line}")
     for name, key in verdict.signers.items():
         say(f"    {name} signed with {key}")

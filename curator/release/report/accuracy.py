@@ -9,8 +9,8 @@ from synod.common.study.features import features_of
 from synod.common.study.study import Study
 from synod.curator.methods.base import CountError, Publication
 from synod.curator.network.evidence import Evidence
-from synod.curator.release.report.graph import has_bits, read_networks
 from synod.curator.release.report.margins import moment_deviation
+from synod.curator.release.report.models.graph import has_bits, read_networks
 from synod.curator.release.report.wording import percent_about
 
 MOST_PAIRS = 2_000

@@ -15,7 +15,7 @@ from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.study.study import Study
 from synod.curator.methods.base import CountError, Publication, Released, publisher_of
 from synod.curator.network.evidence import Evidence
-from synod.curator.release.report.graph import read_networks
+from synod.curator.release.report.models.graph import read_networks
 from tests.support.keys import seeded
 from tests.support.reports import render_report, section, text_of
 from tests.support.studies import categorical, integer, make_study

@@ -15,7 +15,7 @@ from synod.common.protocol.plan import plan_study
 from synod.common.study.study import Study
 from synod.curator.release.report import figures, spending
 from synod.curator.release.report.budget import list_phases
-from synod.curator.release.report.components import read_components
+from synod.curator.release.report.models.components import read_components
 from synod.curator.release.report.spending import bound_factor
 from synod.curator.release.report.wording import measured, percent, percent_about, percent_and_band, rounded, whole
 from tests.support.reports import IMPRINT, RenderedReport, cards, edges, render_report, section, text_of

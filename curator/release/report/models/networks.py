@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from synod.common.study.study import Study
 from synod.curator.methods.base import ModelSection, Publication
 from synod.curator.network.graph import Network
-from synod.curator.release.report.graph import MOST_FEATURES, draw_network, has_bits, list_parents, read_networks
 from synod.curator.release.report.markup import Html, join, tag
+from synod.curator.release.report.models.graph import MOST_FEATURES, draw_network, has_bits, list_parents, read_networks
 from synod.curator.release.report.wording import plural
 
 MOST_NETWORKS = 10
