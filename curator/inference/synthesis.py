@@ -175,7 +175,8 @@ def _round(targets: Integers, possible: NDArray[np.bool_], rows: Integers, chanc
     fractions = wanted - (counts << FRACTION_BITS)
     missing = (rows - counts.sum(axis=1))[:, np.newaxis]
     ranks = _rank(-np.where(possible, fractions + (chance * CHANCE >> CHANCE_BITS), NEVER))
-    rounded: Integers = counts + (ranks < missing) + (ranks < missing - possible.sum(axis=1, keepdims=True))
+    open_to = possible.sum(axis=1, keepdims=True)
+    rounded: Integers = counts + (ranks < np.minimum(missing, open_to)) + (ranks < missing - open_to)
     if (missing < 0).any():
         rounded -= _rank(np.where(counts > 0, fractions, -NEVER)) < -missing
     return rounded

@@ -4,7 +4,7 @@ from hashlib import sha256
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from synod.common.privacy.coins import Coins
@@ -126,6 +126,7 @@ def test_the_stream_of_rows_is_the_one_released_before() -> None:
     assert sha256(np.ascontiguousarray(rows, dtype="<i8").tobytes()).hexdigest() == PINNED_HASH
 
 
+@example(6, 3, 172)  # three rows missing and only two codes possible
 @given(st.integers(1, 6), st.integers(1, 7), st.integers(0, 2**32 - 1))
 def test_rounding_adds_up_and_stays_near(groups: int, codes: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
