@@ -84,6 +84,21 @@ def test_counting_ends_early_only_above_the_bound(graph: Graph, most: int) -> No
     assert early == whole if whole <= most else most < early <= whole
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_dense_graphs_are_eliminated_as_by_the_slow_twin(seed: int) -> None:
+    """Many cliques of several attributes, which small random graphs seldom have."""
+    rng = np.random.default_rng(seed)
+    sizes = [int(size) for size in rng.choice([1, 2, 3, 5, 7], size=12)]
+    sets = [tuple(int(a) for a in rng.choice(12, size=2, replace=False)) for _ in range(5 + seed // 2)]
+    cliques = triangulate(sizes, sets)
+    assert cliques == eliminate_slowly(sizes, sets)
+    cells = [prod(sizes[a] for a in clique) for clique in cliques]
+    assert tree_cells(sizes, sets) == sum(cells)
+    check_tree(build_tree(sizes, sets), sets)
+    for place in range(1, len(cells)):
+        assert tree_cells(sizes, sets, sum(cells[:place])) == sum(cells[: place + 1])
+
+
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_home_is_the_smallest_clique_that_holds_all(name: str) -> None:
     tree = build_tree(*SHAPES[name])
