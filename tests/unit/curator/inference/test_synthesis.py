@@ -16,8 +16,8 @@ from synod.curator.inference.synthesis import ROW, Integers, draw_rows, integer_
 from tests.support.joints import SHAPES, Floats, join_potentials, normalize, random_potentials, sum_out, tree_of
 
 ROWS = 3000
-PINNED_ROWS = [[1, 0, 3, 2, 1], [3, 0, 0, 3, 3], [5, 1, 2, 0, 3]]
-PINNED_HASH = "aab65031a589d597dee6737b1f102f5e7857910d1f072a8762dd76b0d2454613"
+PINNED_ROWS = [[15, 3, 5, 11, 14], [5, 2, 14, 7, 13], [1, 1, 1, 4, 14]]
+PINNED_HASH = "54d10ad801ab1e065921126b022384037cac9298b647d3b43fb006b44b692047"
 
 
 def coins_of(seed: int) -> Coins:
@@ -115,7 +115,7 @@ def test_a_draw_depends_on_weights_and_key_alone() -> None:
 
 def test_the_stream_of_rows_is_the_one_released_before() -> None:
     """A change here means that no earlier release can be redrawn: it needs a new version of the model."""
-    tree = build_tree((7, 5, 6, 4, 8), [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)])
+    tree = build_tree((17, 15, 16, 14, 18), [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)])
     weights = [
         np.array([(37 * cell * cell + 11 * cell + place) % 101 for cell in range(int(np.prod(tree.shape(clique))))])
         .reshape(tree.shape(clique))
