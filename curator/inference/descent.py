@@ -18,6 +18,7 @@ from synod.curator.inference.propagation import propagate
 from synod.curator.inference.sweeps import Sweeper, arrange, make_sweeper
 
 SMALLEST_BASE = 1e-12
+SMALLEST_WEIGHT = 1e-300  # so that there is a first step where nothing was measured
 LENGTHEN, SHORTEN = 1.3, 0.5
 WARM_STEP = 0.3  # a step that was right on another tree, with some care
 MOST_FAILURES = 20
@@ -90,7 +91,7 @@ def fit(
     problem = _pose(tree, rows, measurements, base, prior_weight)
     potentials = _take_over(problem.layout, tree, start)
     used = [measured for measured in measurements if tree.home(measured.attributes) is not None]
-    step = 1 / (rows * sum(1 / float(np.min(measured.variance)) for measured in used))
+    step = 1 / (rows * sum((1 / float(np.min(measured.variance)) for measured in used), start=SMALLEST_WEIGHT))
     if start is not None:
         step = max(step, WARM_STEP * start.step)
     found, step, made, loss = _descend(problem, potentials, step, iterations)

@@ -119,7 +119,7 @@ def _read_one_ways(layout: Layout, code_starts: Places) -> tuple[Places, Places]
     """For each attribute the cells of its host and the code of each."""
     cells, codes = [], []
     for attribute, size in enumerate(layout.sizes):
-        span, spread = layout.spread(np.arange(size), attribute)
+        span, spread = layout.spread(np.arange(size, dtype=np.int64), attribute)
         cells.append(np.arange(span.start, span.stop))
         codes.append(spread + code_starts[attribute])
     return np.concatenate(cells), np.concatenate(codes)

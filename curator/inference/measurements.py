@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from synod.curator.inference.junction import Attributes, JunctionTree
+from synod.curator.inference.junction import Attributes, JunctionTree, Number
 
 Floats = NDArray[np.float64]
 
@@ -101,7 +101,7 @@ class Layout:
         """Each factor's own table."""
         return [cells[self.span(factor)].reshape(self.shape(factor)) for factor in range(len(self.factors))]
 
-    def spread(self, table: Floats, attribute: int) -> tuple[slice, Floats]:
+    def spread(self, table: NDArray[Number], attribute: int) -> tuple[slice, NDArray[Number]]:
         """A one-way table over all cells of the factor that hosts it."""
         factor, axis = self.hosts[attribute]
         shape = [1] * len(self.factors[factor])

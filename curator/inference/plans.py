@@ -44,7 +44,7 @@ class Sum:
         """The sum of a table of the source's shape, in C order."""
         source = table.reshape(self.shape)
         if self.selection is None:
-            total = source.sum(axis=self.axes)
+            total: Floats = source.sum(axis=self.axes)
         else:
             total = self.selection @ source if self.leading else source @ self.selection
         return total.reshape(self.result)

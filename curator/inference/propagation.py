@@ -1,11 +1,12 @@
 """Exact inference on a junction tree: from clique potentials to the probabilities of every clique.
 
-Messages run from the leaves to the root and back (Lauritzen and Spiegelhalter 1988), on the way up in logarithms,
-so that potentials of any size are safe; a cell whose potential is minus infinity has probability zero.
+Messages run from the leaves to the root and back (Lauritzen and Spiegelhalter 1988), on the way up in logarithms
+for each cell of a separator, so that potentials of any size are safe; a cell whose potential is minus infinity has
+probability zero.
 """
 
 from collections.abc import Sequence
-from math import inf, log
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,43 +23,32 @@ def propagate(tree: JunctionTree, potentials: Sequence[Floats]) -> tuple[float, 
     """
     tables: list[Floats] = [np.empty(0)] * len(tree.cliques)
     messages: list[Floats] = [np.empty(0)] * len(tree.cliques)
-    log_total = 0.0
     for place in reversed(tree.order):
-        part, tables[place] = _normalize(_add_messages(tree, place, potentials[place], messages))
-        log_total += part
-        messages[place] = reduce_table(tables[place], tree.cliques[place], tree.separators[place])
-    if log_total > -inf:
-        for place in tree.order[1:]:
-            _rescale(tree, place, tables, messages[place])
+        potential = potentials[place]
+        for child in tree.children[place]:
+            potential = potential + expand_table(messages[child], tree.separators[child], tree.cliques[place])
+        messages[place], tables[place] = _condition(tree, place, potential)
+    log_total = float(messages[tree.order[0]])
+    if log_total == -inf:
+        return log_total, [np.zeros_like(table) for table in tables]
+    for place in tree.order[1:]:
+        parent, separator = tree.parents[place], tree.separators[place]
+        known = reduce_table(tables[parent], tree.cliques[parent], separator)
+        tables[place] *= expand_table(known, separator, tree.cliques[place])
     return log_total, tables
 
 
-def _add_messages(tree: JunctionTree, place: int, potential: Floats, messages: Sequence[Floats]) -> Floats:
-    """A clique's potential with the logarithms of what its children sent."""
-    total = potential
-    with np.errstate(divide="ignore"):
-        for child in tree.children[place]:
-            total = total + expand_table(np.log(messages[child]), tree.separators[child], tree.cliques[place])
-    return total
-
-
-def _normalize(potential: Floats) -> tuple[float, Floats]:
-    """The logarithm of the sum of exp(potential), and the table divided by that sum."""
-    highest = float(potential.max())
-    if highest == -inf:
-        return -inf, np.zeros_like(potential)
+def _condition(tree: JunctionTree, place: int, potential: Floats) -> tuple[Floats, Floats]:
+    """The logarithm of the sum of exp(potential) for each cell of the separator, and the table given that cell."""
+    clique, separator = tree.cliques[place], tree.separators[place]
+    dropped = tuple(axis for axis, attribute in enumerate(clique) if attribute not in separator)
+    highest = potential.max(axis=dropped, keepdims=True)
+    highest[highest == -inf] = 0.0
     table = np.exp(potential - highest)
-    total = float(table.sum())
-    table /= total
-    return highest + log(total), table
-
-
-def _rescale(tree: JunctionTree, place: int, tables: list[Floats], sent: Floats) -> None:
-    """Gives a clique the probabilities that its parent has for their separator."""
-    parent = tree.parents[place]
-    known = reduce_table(tables[parent], tree.cliques[parent], tree.separators[place])
-    ratio = divide_safely(known, sent)
-    tables[place] *= expand_table(ratio, tree.separators[place], tree.cliques[place])
+    total = table.sum(axis=dropped, keepdims=True)
+    with np.errstate(divide="ignore"):
+        message = np.log(total) + highest
+    return message.reshape(tree.shape(separator)), divide_safely(table, np.broadcast_to(total, table.shape))
 
 
 def divide_safely(numerator: Floats, denominator: Floats) -> Floats:

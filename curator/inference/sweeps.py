@@ -7,19 +7,16 @@ tables like the others.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synod.curator.inference.junction import Attributes, JunctionTree
 from synod.curator.inference.plans import Plan, Sum, make_plan, plan_sum
-from synod.curator.inference.propagation import divide_safely
 
 Floats = NDArray[np.float64]
-# A clique's sum below this is taken again with its highest potential subtracted, so that nothing underflows.
+# Where a clique sums to less than this for some cell of its separator, it is made again in a way that is safe.
 SMALLEST_SUM = 1e-200
-SMALLEST_MESSAGE = 1e-300
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +28,7 @@ class _Station:
         factors: which small tables live in it.
         children: the cliques hung on it; their separators follow the factors among the plan's sets.
         plan: from the clique to its factors and its children's separators.
-        upward: the sum to its own separator; None for the root.
+        upward: the sum to its own separator, which is empty for the root.
         table: where its table is made, again at every sweep.
     """
 
@@ -39,7 +36,7 @@ class _Station:
     factors: tuple[int, ...]
     children: tuple[int, ...]
     plan: Plan
-    upward: Sum | None
+    upward: Sum
     table: Floats
 
 
@@ -72,55 +69,50 @@ class Sweeper:
         return log_total, marginals
 
     def _collect(self, potentials: Sequence[Floats]) -> tuple[float, list[Floats]]:
-        """Makes every table, leaves first; what each sent up, unscaled."""
+        """Makes every table, leaves first; each table's sum on its separator."""
         logs: list[Floats] = [np.empty(0)] * len(self.stations)
-        sent: list[Floats] = [np.empty(0)] * len(self.stations)
-        log_total = 0.0
+        sums: list[Floats] = [np.empty(0)] * len(self.stations)
         for station in reversed(self.stations):
             parts = [potentials[factor] for factor in station.factors] + [logs[child] for child in station.children]
-            shift, message = _make_table(station, station.plan.gather(parts))
-            total = float(message.sum())
-            log_total += shift + log(total)
-            logs[station.place] = np.log(np.maximum(message / total, SMALLEST_MESSAGE))
-            sent[station.place] = message
-        return log_total, sent
+            shift, total = _make_table(station, station.plan.gather(parts))
+            logs[station.place], sums[station.place] = np.log(total) + shift, total
+        root = self.stations[0].place
+        sums[root] = 1 / sums[root]
+        return float(logs[root]), sums
 
     def _distribute(self, station: _Station, ratios: list[Floats]) -> list[Floats]:
         """The marginals of one clique, whose entry in `ratios` says by what its table must be multiplied; its
-        children's entries, until now what they sent, become the same for them.
+        children's entries, until now the sums of their tables, become the same for them.
         """
-        scale = 1.0
-        if station.upward is None:
-            scale = 1 / float(ratios[station.place])
+        ratio, scale = ratios[station.place], 1.0
+        if ratio.ndim == 0:
+            scale = float(ratio)
         else:
-            table = station.table.reshape(station.plan.shape)
-            table *= ratios[station.place].reshape(station.upward.spread)
+            np.multiply(station.table, ratio.reshape(station.upward.spread), out=station.table)
         found = station.plan.reduce(station.table, scale)
         for child, known in zip(station.children, found[len(station.factors) :], strict=True):
-            ratios[child] = divide_safely(known, ratios[child])
+            ratios[child] = known / ratios[child]
         return found
 
 
-def _make_table(station: _Station, parts: Sequence[Floats]) -> tuple[float, Floats]:
+def _make_table(station: _Station, parts: Sequence[Floats]) -> tuple[float | Floats, Floats]:
     """Makes a clique's table exp(sum of the parts - shift); the shift, and the table's sum on its separator.
 
-    The shift is at first the sum of the parts' highest values, which no cell exceeds: it costs no pass.
+    The shift is at first the sum of the parts' highest values, which no cell exceeds: it costs no pass. Where a sum
+    comes near to underflow it is the highest value for each cell of the separator, and every sum is at least one.
     """
     table, shift = station.table, sum(float(part.max()) for part in parts)
     _add_up(table, parts, shift)
     np.exp(table, out=table)
-    message = _sum_upward(station)
-    if float(message.sum()) < SMALLEST_SUM:
-        _add_up(table, parts, 0.0)
-        shift = float(table.max())
-        table -= shift
-        np.exp(table, out=table)
-        message = _sum_upward(station)
-    return shift, message
-
-
-def _sum_upward(station: _Station) -> Floats:
-    return np.asarray(station.table.sum()) if station.upward is None else station.upward.run(station.table)
+    total = station.upward.run(table)
+    if float(total.min()) >= SMALLEST_SUM:
+        return shift, total
+    _add_up(table, parts, 0.0)
+    dropped = tuple(axis for axis, length in enumerate(station.upward.spread) if length == 1)
+    highest = table.max(axis=dropped, keepdims=True)
+    np.subtract(table, highest, out=table)
+    np.exp(table, out=table)
+    return highest.reshape(station.upward.result), station.upward.run(table)
 
 
 def _add_up(table: Floats, parts: Sequence[Floats], shift: float) -> None:
@@ -159,5 +151,5 @@ def _make_station(
     wanted = [arrange(factors[factor], ranks) for factor in held]
     wanted += [arrange(tree.separators[child], ranks) for child in children]
     plan = make_plan(clique, wanted, tree.sizes)
-    upward = None if tree.parents[place] < 0 else plan_sum(clique, tree.separators[place], tree.sizes)
+    upward = plan_sum(clique, tree.separators[place], tree.sizes)
     return _Station(place, held, children, plan, upward, np.empty(tree.shape(clique)))

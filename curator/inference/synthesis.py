@@ -25,8 +25,8 @@ WEIGHT_BITS = 40
 # Shares of a row are counted in units of 2^-32.
 FRACTION_BITS = 32
 ROW = 1 << FRACTION_BITS
-# What chance adds to a fraction before the largest are rounded up: at most 77/256 of a row.
-CHANCE, CHANCE_BITS = 77, 8
+# What chance adds to a fraction before the largest are rounded up: at most 20/256 of a row.
+CHANCE, CHANCE_BITS = 20, 8
 NEVER = -(1 << 40)
 # Groups are rounded side by side in runs of at most this many; each run carries its own remainders.
 LONGEST_RUN = 256
@@ -50,6 +50,7 @@ def draw_rows(tree: JunctionTree, weights: Sequence[Integers], count: int, *, co
         count: how many rows, below 2^31.
         coins: public randomness.
     """
+    assert all(table.dtype == np.int64 and table.min() >= 0 for table in weights)
     columns = np.zeros((len(tree.sizes), count), dtype=np.int64)
     sorting = _Sorting(np.arange(count), np.zeros(count, dtype=np.int64))
     drawn: set[int] = set()
@@ -94,7 +95,7 @@ def _arrange_weights(tree: JunctionTree, place: int, weights: Integers, known: A
     table = table.reshape(-1, tree.sizes[attribute])
     margin = table.sum(axis=0)
     assert margin.any()
-    return np.where(table.any(axis=1)[:, np.newaxis], table, margin)
+    return np.where(table.any(axis=1, keepdims=True), table, margin)
 
 
 def _draw_column(
@@ -159,7 +160,8 @@ def _round_groups(chances: Integers, configurations: Integers, lengths: Integers
 def _scale(weights: Integers, rows: Integers) -> Integers:
     """Each code's share of each group's rows, in units of 2^-32 rows."""
     shares = weights / weights.sum(axis=1, keepdims=True)
-    return np.rint(shares * rows[:, np.newaxis] * float(ROW)).astype(np.int64)
+    scaled: Integers = np.rint(shares * rows[:, np.newaxis] * float(ROW)).astype(np.int64)
+    return scaled
 
 
 def _round(targets: Integers, possible: NDArray[np.bool_], rows: Integers, chance: Integers) -> Integers:
@@ -173,7 +175,8 @@ def _round(targets: Integers, possible: NDArray[np.bool_], rows: Integers, chanc
     fractions = wanted - (counts << FRACTION_BITS)
     missing = (rows - counts.sum(axis=1))[:, np.newaxis]
     ranks = _rank(-np.where(possible, fractions + (chance * CHANCE >> CHANCE_BITS), NEVER))
-    rounded = counts + (ranks < missing) + (ranks < missing - possible.sum(axis=1, keepdims=True))
+    open_to = possible.sum(axis=1, keepdims=True)
+    rounded: Integers = counts + (ranks < np.minimum(missing, open_to)) + (ranks < missing - open_to)
     if (missing < 0).any():
         rounded -= _rank(np.where(counts > 0, fractions, -NEVER)) < -missing
     return rounded
