@@ -137,10 +137,17 @@ def row_vectors(design: MomentDesign, columns: Sequence[Codes]) -> NDArray[np.fl
     rows = len(columns[0])
     vectors = np.zeros((rows, design.width))
     vectors[:, 0] = design.unit
-    for place, column in enumerate(design.signed, 1):
-        vectors[:, place] = _signed_values(design, column, columns[column.attribute])
+    vectors[:, 1 : 1 + len(design.signed)] = signed_vectors(design, columns)
     for block, span in design.block_slices():
         vectors[np.arange(rows), span.start + columns[block.attribute].astype(np.intp)] = 2 * design.unit
+    return vectors
+
+
+def signed_vectors(design: MomentDesign, columns: Sequence[Codes]) -> NDArray[np.float64]:
+    """The signed part of the rows' vectors, without the constant and the blocks."""
+    vectors = np.empty((len(columns[0]), len(design.signed)))
+    for place, column in enumerate(design.signed):
+        vectors[:, place] = _signed_values(design, column, columns[column.attribute])
     return vectors
 
 

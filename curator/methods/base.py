@@ -21,6 +21,7 @@ from synod.common.study.study import Study
 
 T = TypeVar("T")
 AnswerT = TypeVar("AnswerT")
+Numbers = Mapping[str, NDArray[np.float64]]  # the values of each numeric attribute, by its name
 
 
 class Parties(Protocol):
@@ -104,8 +105,12 @@ class Publisher:
     `title` names it for people. `publish` is the recipe. `describe` shows the model in the report, `expected_error`
     says how far off counts are because of the noise, `warnings` what the model cannot express. `typical_queries` are
     what a forecast takes for the queries of the plan's steps, as far as they are known beforehand; `alternatives` is a
-    table with headings that compares ways to ask, for the forecast, where there are any. `draw` draws the rows from
-    the published model and the seed alone, so that anyone can draw them again; without it the recipe's rows stand.
+    table with headings that compares ways to ask, for the forecast, where there are any. `advise` gives sentences for
+    the forecast: which columns the model would draw wrongly, by the schema alone or by the numbers of real rows. `draw`
+    draws the rows from the published model and the seed alone, so that anyone can draw them again; without it the rows
+    are the recipe's.
+
+    Guarantee: what `advise` says of real rows is not private. Nothing that publishes calls it.
     """
 
     title: str
@@ -115,6 +120,7 @@ class Publisher:
     warnings: Callable[[Study], Sequence[str]]
     typical_queries: Callable[[Study], Mapping[str, Query[Any]]]
     alternatives: Callable[[Study], tuple[Sequence[str], Sequence[Sequence[str]]] | None] = lambda _: None
+    advise: Callable[[Study, Numbers | None], Sequence[str]] = lambda _study, _numbers: ()
     draw: Callable[[Study, Json, int], list[Codes]] | None = None
 
 

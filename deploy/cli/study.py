@@ -5,7 +5,6 @@ import shutil
 import sys
 import time
 from contextlib import closing
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,14 @@ from synod.common.protocol.queries.parsing import check_feasible
 from synod.common.runtime.errors import SynodError, invalid
 from synod.common.runtime.settings import OperatorSettings, load_settings
 from synod.common.study.study import load_study
+from synod.deploy.cli.forecast import forecast_document, show_forecast
 from synod.deploy.cli.progress import show_progress, show_release, state_name
 from synod.deploy.cli.terminal import Example, command, say, say_json, show_table
 from synod.deploy.launch.launcher import follow
 from synod.deploy.launch.operator import OperatorClient, require_empty
+from synod.deploy.study.columns import read_numbers
 from synod.deploy.study.draft import draft_study
-from synod.deploy.study.forecast import compare_alternatives, forecast_study
+from synod.deploy.study.forecast import remark_on
 from synod.v1 import study_pb2 as pb
 
 config_option = click.option(
@@ -77,35 +78,25 @@ def draft(table: Path) -> None:
         raise invalid(f"{table} cannot be read as a table ({type(error).__name__}).") from None
 
 
-@study_group.command(cls=Example, example="synod study forecast study.yaml")
+@study_group.command(cls=Example, example="synod study forecast study.yaml --data patients.csv")
 @study_argument
+@click.option(
+    "--data", "tables", multiple=True, type=click.Path(path_type=Path), metavar="TABLE",
+    help="Also look at a table of your own, or a folder of them, on this machine only; repeatable. NOT private.",
+)  # fmt: skip
 @json_option
 @command
-def forecast(study: Path, as_json: bool) -> None:
-    """Say what a study will take and how exact it can be, from public numbers only."""
+def forecast(study: Path, tables: tuple[Path, ...], as_json: bool) -> None:
+    """Say what a study will take and how exact it can be, from public numbers only.
+
+    With --data also which columns of real rows the study's method would draw wrongly; these remarks are NOT private.
+    """
     resolved = load_study(study).resolve()
-    rounds = forecast_study(resolved)
-    alternatives = compare_alternatives(resolved)
+    remarks = remark_on(resolved, read_numbers(tables, resolved) if tables else None)
     if as_json:
-        say_json({"rounds": [asdict(r) for r in rounds], "alternatives": alternatives})
+        say_json(forecast_document(resolved, remarks, of_rows=bool(tables)))
         return
-    rows = [
-        [
-            r.label,
-            f"{r.numbers:,}",
-            f"{r.ciphertexts:,}",
-            f"{r.bytes_per_party / 1024:,.0f} KiB",
-            f"{r.seconds_per_party:.1f} s",
-            f"{r.memory_mib:.0f} MiB",
-            f"±{r.error:.4f}",
-        ]
-        for r in rounds
-    ]
-    headings = ["round", "numbers", "ciphers", "sent", "work", "memory", "noise"]
-    steps = len(plan_study(resolved).steps)
-    show_table(headings, rows, title=f"{resolved.name}: {steps} rounds; of each encrypted one, for a party")
-    if alternatives:
-        show_table(list(alternatives[0]), [list(row.values()) for row in alternatives])
+    show_forecast(resolved, remarks, of_rows=bool(tables))
 
 
 @study_group.command(cls=Example, example="synod study submit study.yaml")

@@ -1,8 +1,15 @@
-"""`synod study forecast`: what a study will take and how exact it can be, from public numbers only."""
+"""`synod study forecast`: what a study will take and how exact it can be, from public numbers only.
+
+Remarks on local rows are the exception; who asks for them says that they are not private.
+"""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import SumQuery
@@ -59,3 +66,8 @@ def compare_alternatives(study: Study) -> list[dict[str, str]]:
         return []
     headings, rows = found
     return [dict(zip(headings, row, strict=True)) for row in rows]
+
+
+def remark_on(study: Study, numbers: Mapping[str, NDArray[np.float64]] | None) -> list[str]:
+    """What the study's method has to say before it runs: of the schema, or of the numbers of real rows."""
+    return list(publisher_of(study).advise(study, numbers))

@@ -129,7 +129,7 @@ def test_a_file_that_is_not_there(tmp_path: Path, command: str) -> None:
 def forecast(study: Path) -> list[dict[str, Any]]:
     """The rounds of a study that is of moments, where there are no pairs to cover."""
     found = json.loads(synod("study", "forecast", study, "--json").out)
-    assert set(found) == {"rounds", "alternatives"}
+    assert set(found) == {"rounds", "alternatives", "remarks"}
     assert found["alternatives"] == []
     rounds: list[dict[str, Any]] = found["rounds"]
     return rounds

@@ -1,0 +1,49 @@
+"""What `synod study forecast` says: the rounds, ways to ask, and the method's remarks."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from synod.common.protocol.plan import plan_study
+from synod.common.study.study import Study
+from synod.deploy.cli.terminal import say, show_table
+from synod.deploy.study.columns import NOTE
+from synod.deploy.study.forecast import Forecast, compare_alternatives, forecast_study
+
+
+def forecast_document(study: Study, remarks: Sequence[str], *, of_rows: bool) -> dict[str, Any]:
+    """The forecast for a machine; `note` says whether its remarks are private, where they come from rows."""
+    rounds = [asdict(found) for found in forecast_study(study)]
+    document = {"rounds": rounds, "alternatives": compare_alternatives(study), "remarks": list(remarks)}
+    return document | ({"note": NOTE} if of_rows else {})
+
+
+def show_forecast(study: Study, remarks: Sequence[str], *, of_rows: bool) -> None:
+    """The forecast for people."""
+    _show_rounds(study, forecast_study(study))
+    alternatives = compare_alternatives(study)
+    if alternatives:
+        show_table(list(alternatives[0]), [list(row.values()) for row in alternatives])
+    if of_rows:
+        say(NOTE)
+        remarks = remarks or ["The method has no remarks on these rows."]
+    for remark in remarks:
+        say(f"- {remark}")
+
+
+def _show_rounds(study: Study, rounds: Sequence[Forecast]) -> None:
+    rows = [
+        [
+            r.label,
+            f"{r.numbers:,}",
+            f"{r.ciphertexts:,}",
+            f"{r.bytes_per_party / 1024:,.0f} KiB",
+            f"{r.seconds_per_party:.1f} s",
+            f"{r.memory_mib:.0f} MiB",
+            f"±{r.error:.4f}",
+        ]
+        for r in rounds
+    ]
+    headings = ["round", "numbers", "ciphers", "sent", "work", "memory", "noise"]
+    steps = len(plan_study(study).steps)
+    show_table(headings, rows, title=f"{study.name}: {steps} rounds; of each encrypted one, for a party")
