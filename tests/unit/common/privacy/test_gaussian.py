@@ -13,6 +13,7 @@ from scipy import stats
 
 from synod.common.privacy import gaussian
 from synod.common.privacy.coins import Coins
+from synod.common.privacy.exact import shows_heads
 from synod.common.privacy.gaussian import MAX_SQUARE, sample_discrete_gaussian
 from synod.common.privacy.noise import sample_negative_binomial
 from synod.common.runtime.errors import Code, SynodError
@@ -143,7 +144,6 @@ def test_deciding_everything_exactly_changes_no_draw_and_no_coin(
 def count_exact_decisions(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The words that were decided exactly from now on."""
     decided: list[int] = []
-    shows_heads = gaussian.shows_heads
 
     def shows_and_counts(exponent: Fraction, word: int, *, coins: Coins) -> bool:
         decided.append(word)

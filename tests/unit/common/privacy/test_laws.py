@@ -220,7 +220,7 @@ def test_parts_of_epsilon_that_add_up_to_one_cost_epsilon(epsilon: Fraction, wei
 
 
 def test_what_is_held_back_pays_for_what_a_sum_of_shares_lacks() -> None:
-    """That is tau = 10 sum over k < m of exp(-2 pi^2 s^2 k/(k+1)) at the least s^2, of any roster and of 2^30 integers."""
+    """10 sum over k < m of exp(-2 pi^2 s^2 k/(k+1)) at the least s^2, for rosters of up to 1000 and 2^30 integers."""
     with localcontext(prec=50):
         pi = Decimal("3.14159265358979323846264338327950288419716939937510")
         square = Decimal(LEAST_SQUARE.numerator)
