@@ -48,9 +48,10 @@ def _bracket(scale: Fraction, rho: Fraction, length: int, tilt: Fraction) -> Fra
 def gaussian_bound(square: Fraction, parties: int, length: int) -> int:
     """A bound B with P(|Z| > B) <= 2^-64 / length for Z, the sum of K = `parties` discrete Gaussians.
 
-    A discrete Gaussian of parameter s^2 is sub-Gaussian with that very s^2 (Canonne, Kamath and Steinke 2020, lemma
-    20), so the sum is with K s^2, and P(|Z| > B) <= 2 exp(-B^2 / (2 K s^2)), which is at most 2^-64 / length as soon as
-    B^2 >= 2 K s^2 ln(2^65 length).
+    For X of parameter s^2, E exp(uX) = exp(u^2 s^2 / 2) times the sum over z of exp(-(z - u s^2)^2 / (2 s^2)), over the
+    same sum without the shift u s^2. By Poisson summation no shift has a larger sum than none, so E exp(uX) is at most
+    exp(u^2 s^2 / 2), and E exp(uZ) at most exp(u^2 K s^2 / 2). By Chernoff P(|Z| > B) <= 2 exp(-B^2 / (2 K s^2)),
+    which is at most 2^-64 / length as soon as B^2 >= 2 K s^2 ln(2^65 length).
 
     Guarantee: rigorous, and the same integer on every machine, for the reasons given above.
     """

@@ -8,7 +8,7 @@ Rounding never helps: the inequality is said to hold only where it holds whichev
 """
 
 from collections.abc import Callable
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, Inexact
 from fractions import Fraction
 
 import gmpy2
@@ -20,34 +20,36 @@ ORDER_DIGITS = 6
 SHOWN_DIGITS = 6
 _PRECISION = 256
 _SLACK = Fraction(1, 2**128)
+_MOST_ORDER = 2**60
 _LOG_ORDERS = (-12, 40)  # where ln(a-1) is searched; the best order lies inside for every epsilon a study may have
 _ROUNDS = 100
-_UP = Context(prec=SHOWN_DIGITS, rounding=ROUND_CEILING)
+# Their own contexts, for that of the caller's thread must not decide a digit.
+_RHO = Context(prec=RHO_DIGITS, rounding=ROUND_FLOOR)
+_ORDER = Context(prec=ORDER_DIGITS, rounding=ROUND_HALF_EVEN)
+_SHOWN = Context(prec=SHOWN_DIGITS, rounding=ROUND_CEILING)
+_EXACT = Context(prec=64, traps=[Inexact])
 
 
 def is_within(*, rho: Fraction, order: Fraction, epsilon: Fraction, delta: Fraction) -> bool:
     """Whether the inequality above is certain to hold at this order.
 
-    Guarantee: if True, whatever is rho-zCDP is (epsilon, delta)-DP. The linear part is exact, and 2^-128 covers what
-    256 bits leave open in the logarithms, for orders below 2^60.
+    Guarantee: if True, whatever is rho-zCDP is (epsilon, delta)-DP: the linear part is exact, and `_log_terms` is from
+    above.
     """
     assert 0 < delta < 1
-    if not 1 < order < 2**60:
+    if not 1 < order < _MOST_ORDER:
         return False
-    return (order - 1) * (order * rho - epsilon) + _log_terms(order, delta) + _SLACK <= 0
+    return (order - 1) * (order * rho - epsilon) + _log_terms(order, delta) <= 0
 
 
 def largest_rho(epsilon: Fraction, delta: Fraction) -> tuple[Decimal, Decimal]:
     """The most rho within (epsilon, delta), and the order that shows it, as short decimals for a resolved study.
 
-    The same decimals on every machine: MPFR rounds each operation correctly, and the rest is exact.
+    The same decimals on every machine: MPFR rounds each operation correctly, and the rest is exact. Rho is 0 where
+    epsilon and delta are so small that no order leaves room for any.
     """
     order = _search_order(lambda a: _rho_at(a, epsilon, delta))
-    down = Context(prec=RHO_DIGITS, rounding=ROUND_FLOOR)
-    rho = _decimal(_rho_at(Fraction(order), epsilon, delta), down)
-    while not is_within(rho=Fraction(rho), order=Fraction(order), epsilon=epsilon, delta=delta):
-        rho = rho.next_minus(down)
-    return rho, order
+    return _decimal(max(Fraction(0), _rho_at(Fraction(order), epsilon, delta)), _RHO), order
 
 
 def epsilon_for(rho: Fraction, delta: Fraction) -> Decimal:
@@ -55,9 +57,7 @@ def epsilon_for(rho: Fraction, delta: Fraction) -> Decimal:
     if rho == 0:
         return Decimal(0)
     order = Fraction(_search_order(lambda a: -_epsilon_at(a, rho, delta)))
-    return _decimal(
-        max(Fraction(0), _epsilon_at(order, rho, delta)), Context(prec=SHOWN_DIGITS, rounding=ROUND_CEILING)
-    )
+    return _decimal(max(Fraction(0), _epsilon_at(order, rho, delta)), _SHOWN)
 
 
 def spent_epsilon(cost: Cost, delta: Fraction) -> Decimal:
@@ -68,23 +68,30 @@ def spent_epsilon(cost: Cost, delta: Fraction) -> Decimal:
     """
     beside = Fraction(epsilon_for(cost.rho, delta)) + cost.epsilon
     together = Fraction(epsilon_for(cost.rho + cost.epsilon**2 / 2, delta))
-    return _decimal(min(beside, together), _UP)
+    return _decimal(min(beside, together), _SHOWN)
 
 
 def _rho_at(order: Fraction, epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The most rho for which `is_within` is True at this order; below 0 where there is none."""
     return (epsilon - _log_terms(order, delta) / (order - 1)) / order
 
 
 def _epsilon_at(order: Fraction, rho: Fraction, delta: Fraction) -> Fraction:
+    """The least epsilon for which `is_within` is True at this order; below 0 where each is."""
     return order * rho + _log_terms(order, delta) / (order - 1)
 
 
 def _log_terms(order: Fraction, delta: Fraction) -> Fraction:
-    """The logarithms: a ln(1 - 1/a) - ln(a-1) - ln delta, which is (a-1) ln(a-1) - a ln a - ln delta."""
+    """The logarithms, a ln(1 - 1/a) - ln(a-1) - ln delta, from above, as (a-1) ln(a-1) - a ln a - ln delta.
+
+    Why from above: for a < 2^60 both products are below 2^66, their arguments and all results are off by less than a
+    part in 2^255, and an argument's error counts 1 + ln a times. So 256 bits leave less than 2^-180 open, for any
+    delta above exp(-2^60), and 2^-128 is added.
+    """
     with gmpy2.context(precision=_PRECISION):
         a, less, least = (gmpy2.mpfr(gmpy2.mpq(number)) for number in (order, order - 1, delta))
         total = less * gmpy2.log(less) - a * gmpy2.log(a) - gmpy2.log(least)
-    return _fraction(total)
+    return _fraction(total) + _SLACK
 
 
 def _search_order(value: Callable[[Fraction], Fraction]) -> Decimal:
@@ -97,7 +104,7 @@ def _search_order(value: Callable[[Fraction], Fraction]) -> Decimal:
         left, right = low + (high - low) / 3, high - (high - low) / 3
         left, right = (Fraction(round(x * 2**64), 2**64) for x in (left, right))
         low, high = (left, high) if value(_order_at(left)) < value(_order_at(right)) else (low, right)
-    return 1 + _decimal(_order_at(low) - 1, Context(prec=ORDER_DIGITS))
+    return _EXACT.add(Decimal(1), _decimal(_order_at(low) - 1, _ORDER))
 
 
 def _order_at(log_less: Fraction) -> Fraction:

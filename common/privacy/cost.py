@@ -54,6 +54,7 @@ class Cost:
     def part_of(self, whole: "Cost") -> Fraction:
         """Which part of `whole`, a cost of one kind, this cost of the same kind is."""
         assert (whole.epsilon == 0) != (whole.rho == 0)
+        assert (self.rho if whole.epsilon else self.epsilon) == 0
         return self.epsilon / whole.epsilon if whole.epsilon else self.rho / whole.rho
 
     def describe(self) -> str:

@@ -6,7 +6,7 @@ three in four are. Nothing truncates, clamps or rounds the law, and no float dec
 """
 
 from fractions import Fraction
-from math import isqrt
+from math import isqrt, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,11 @@ MAX_SQUARE = (MAX_SCALE - 1) ** 2
 # Which coin decides what depends on it: with another value the same question would get other bytes.
 _BATCH = 2**15
 
-# Covers what float64 does to p = exp(-x), x = ((|y| - s^2/t) / s)^2 / 2: the quotient u is off by a few parts in 2^52
-# of 1 + |u|, so x by |u| (1 + |u|) times that, and p by less than 1e-14 even if exp is 8 units in the last place off.
+# Covers what float64 does to p = exp(-u^2 / 2), u = (|y| - c) / s, c = s^2/t. With e = 2^-53: |y| < 2^53 is exact; c is
+# off by c e, and c < s, so u by e for it, however large s is; the difference, s and the quotient are off by e, 2 e and
+# e of their size, so u by 4 |u| e for them. That moves p by |u| (4 |u| + 1) e exp(-u^2 / 2) < 4 e. The square adds e at
+# most, exp 16 e even if it is 8 units in the last place off, and rounding the uniform word e: together less than 1e-14.
+# Where u is so large that this first-order argument fails, beyond 2^20, p and what is computed are both below 2^-999.
 _MARGIN = 1e-12
 
 
@@ -64,7 +67,7 @@ def _test(
     values: NDArray[np.int64], tests: NDArray[np.uint64], scale: int, square: Fraction, *, coins: Coins
 ) -> NDArray[np.bool_]:
     """Which magnitudes are kept: by float64 bounds where they decide, by `shows_heads` where they do not."""
-    distances = (values - float(square / scale)) / float(square) ** 0.5
+    distances = (values - float(square / scale)) / sqrt(square)
     chances = np.exp(-0.5 * distances * distances)
     uniforms = tests * 2.0**-WORD_BITS
     keep: NDArray[np.bool_] = uniforms < chances - _MARGIN

@@ -169,6 +169,7 @@ def noise_for(
     Guarantee: vectors whose parts of one cost add up to at most 1 cost at most `cost` together.
     """
     assert 0 < part <= 1
+    assert 0 <= threshold < parties
     assert (cost.epsilon == 0) != (cost.rho == 0)
     if cost.rho:
         return _gaussian_for(cost.rho, sensitivity.squared, part, parties, threshold)
@@ -201,10 +202,12 @@ def epsilon_of_each_draw(cost: Cost, draws: int) -> Fraction:
     """The epsilon of one of several private choices that together cost `cost`.
 
     Guarantee: sequential composition; and what is epsilon-DP is epsilon^2/2-zCDP (Bun and Steinke 2016), so of rho each
-    draw gets sqrt(2 rho / draws), rounded down to a multiple of 2^-64.
+    draw gets sqrt(2 rho / draws), rounded down to a multiple of 2^-64. A rho that is too little for noise is refused.
     """
     assert (cost.epsilon == 0) != (cost.rho == 0)
     if cost.rho:
+        if cost.rho < LEAST_RHO:
+            raise _too_little()
         square = 2 * cost.rho / draws * DRAW_UNIT**2
         return Fraction(isqrt(square.numerator // square.denominator), DRAW_UNIT)
     return cost.epsilon / draws
