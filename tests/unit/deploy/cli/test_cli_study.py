@@ -98,7 +98,7 @@ def test_check_refuses_iterations_that_are_too_large(tmp_path: Path, attributes:
 
 def test_check_refuses_too_little_epsilon_for_the_noise(tmp_path: Path) -> None:
     path = write_study(tmp_path / "study.yaml", epsilon="0.0000000000001")
-    assert "too little epsilon" in complaint(synod("study", "check", path), 2)
+    assert "too little of the study's epsilon" in complaint(synod("study", "check", path), 2)
 
 
 FILES: dict[str, bytes] = {
