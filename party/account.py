@@ -79,19 +79,27 @@ class Account:
         """Raises unless `cost` fits under the cap beside all that is spent and held.
 
         Guarantee: called in the transaction that stores the approval, so two studies cannot pass the cap together.
+        Each kind of cost has a cap and a sum of its own, which room under the other never makes up for; a kind that the
+        study does not ask for is not looked at, so a cap of it that was lowered stops nothing else.
         """
         if self.history_lost and dataset not in self.declared:
             raise refused(
                 f"the earlier ledger of {dataset} is lost, so it counts as fully spent.",
-                "Enter what it has spent with `synod party init --spent EPSILON`.",
+                "Enter what it has spent with `synod party init --spent EPSILON --spent-rho RHO`.",
             )
-        if not (self.spent(dataset) + self.held(dataset) + cost).fits_within(cap):
-            raise refused(
-                f"the study asks for {cost.describe()}; {dataset} has spent "
-                f"{self.spent(dataset).describe()} and holds {self.held(dataset).describe()} for open studies, "
-                f"of {cap.describe()} in all.",
-                "Ask for a smaller epsilon, or raise `max_epsilon_total` if your policy allows it.",
-            )
+        total = self.spent(dataset) + self.held(dataset) + cost
+        kinds = {
+            "max_epsilon_total": (cost.epsilon, total.epsilon, cap.epsilon),
+            "max_rho_total": (cost.rho, total.rho, cap.rho),
+        }
+        for key, (asked, all_of_it, most) in kinds.items():
+            if asked and all_of_it > most:
+                raise refused(
+                    f"the study asks for {cost.describe()}; {dataset} has spent "
+                    f"{self.spent(dataset).describe()} and holds {self.held(dataset).describe()} for open studies, "
+                    f"of {cap.describe()} in all.",
+                    f"Ask for less, or raise `{key}` if your policy allows it.",
+                )
 
 
 def fold(entries: Iterable[Entry]) -> Account:

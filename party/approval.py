@@ -77,7 +77,7 @@ def check_study(settings: PartySettings, study: Study) -> CheckedStudy:
     finally:
         ledger.close()
     _refuse_known(account, study)
-    account.check_room(settings.dataset, cost, Cost.pure(settings.max_epsilon_total))
+    account.check_room(settings.dataset, cost, settings.cap)
     rows = study.roster[study.index_of(settings.name)].rows
     snapshot = read_table(settings.source, codings_of(study), unit=settings.unit, expected_rows=rows)
     return CheckedStudy(study, cost, snapshot)
@@ -90,7 +90,7 @@ def reserve(settings: PartySettings, checked: CheckedStudy, *, now: int) -> None
     this snapshot and no other.
     """
     study, snapshot = checked.study, checked.snapshot
-    cap, folder = Cost.pure(settings.max_epsilon_total), snapshot_folder(settings, study.digest())
+    cap, folder = settings.cap, snapshot_folder(settings, study.digest())
     ledger = Ledger.open(settings.state)
     try:
         _refuse_known(ledger.account(), study)

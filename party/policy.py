@@ -11,10 +11,11 @@ from synod.common.study.study import Study
 def check_policy(settings: PartySettings, study: Study, *, own_key: str) -> Cost:
     """What the study costs this party, if the policy allows it.
 
-    1. this party is on the roster, under its own key; 2. the method is allowed; 3. epsilon is within the cap for
-    one study; 4. the collusion threshold, the number of parties and the key size are high enough; 5. only allowed
-    columns are asked for, and never the unit of privacy; 6. answers of its own are allowed if the method needs them;
-    7. no step can ask for more numbers than allowed, and the study is feasible.
+    1. this party is on the roster, under its own key; 2. the method is allowed; 3. a study with delta is allowed at
+    all, and its cost is within the cap of its kind for one study; 4. the collusion threshold, the number of parties
+    and the key size are high enough; 5. only allowed columns are asked for, and never the unit of privacy; 6. answers
+    of its own are allowed if the method needs them; 7. no step can ask for more numbers than allowed, and the study is
+    feasible.
     """
     # 1
     entries = {entry.name: entry for entry in study.roster}
@@ -30,10 +31,7 @@ def check_policy(settings: PartySettings, study: Study, *, own_key: str) -> Cost
         raise refused(f"the method {study.method.name} is not among the allowed `methods`.")
     # 3
     cost = plan_study(study).cost_of(settings.name)
-    if settings.max_epsilon_per_study is not None:
-        cap = Cost.pure(settings.max_epsilon_per_study)
-        if not cost.fits_within(cap):
-            raise refused(f"the study costs {cost.describe()}; `max_epsilon_per_study` allows {cap.describe()}.")
+    _check_cost(settings, study, cost)
     # 4
     _require("collusion", study.collusion, "min_collusion", settings.min_collusion)
     _require("the number of parties", len(study.roster), "min_parties", settings.min_parties)
@@ -62,6 +60,28 @@ def check_policy(settings: PartySettings, study: Study, *, own_key: str) -> Cost
             )
     check_feasible(study)
     return cost
+
+
+def _check_cost(settings: PartySettings, study: Study, cost: Cost) -> None:
+    """Each kind of cost has caps of its own. The delta of a study is not compared with that of the policy: rho is what
+    adds up, and the policy's pair holds for the sum whatever epsilon and delta each study was asked at.
+    """
+    if study.delta is None:
+        most = settings.max_epsilon_per_study
+        _require_within(cost, "max_epsilon_per_study", None if most is None else Cost.pure(most))
+        return
+    if settings.max_rho_total is None:
+        raise refused(
+            f"{study.name} has a delta; this party allows studies of pure epsilon only.",
+            "Set `max_rho_total: {epsilon: ..., delta: ...}` if your policy allows others.",
+        )
+    largest = settings.max_rho_per_study
+    _require_within(cost, "max_rho_per_study", None if largest is None else largest.cost)
+
+
+def _require_within(cost: Cost, key: str, cap: Cost | None) -> None:
+    if cap is not None and not cost.fits_within(cap):
+        raise refused(f"the study costs {cost.describe()}; `{key}` allows {cap.describe()}.")
 
 
 def _require(what: str, value: int, key: str, least: int) -> None:

@@ -59,13 +59,6 @@ ExactDecimal = Annotated[
 ]
 
 
-OptionalDecimal = Annotated[
-    Decimal | None,
-    BeforeValidator(lambda value: None if value is None else _read_decimal(value)),
-    PlainSerializer(lambda number: None if number is None else write_decimal(number), when_used="always"),
-]
-
-
 def _check_name(name: str) -> str:
     if not name or name != name.strip() or not name.isprintable() or not _is_unicode(name) or len(name) > 200:
         raise ValueError("a name is 1 to 200 printable characters without spaces around it")

@@ -21,7 +21,7 @@ from synod.common.protocol.steps import Step
 from synod.common.runtime.discovery import load_modules
 from synod.common.runtime.errors import SynodError, invalid
 from synod.common.runtime.yamltext import load_yaml
-from synod.common.study.schema import Attribute, ExactDecimal, OptionalDecimal, Strict, varies, write_decimal
+from synod.common.study.schema import Attribute, ExactDecimal, Strict, varies, write_decimal
 
 SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 LARGEST_ROSTER = 500
@@ -49,7 +49,7 @@ def _check_delta(delta: Decimal | None) -> Decimal | None:
     return delta or None
 
 
-Delta = Annotated[OptionalDecimal, AfterValidator(_check_delta)]
+Delta = Annotated[ExactDecimal | None, AfterValidator(_check_delta)]
 
 
 class RosterEntry(Strict):
@@ -155,8 +155,8 @@ class Study(Strict):
     method: Annotated[SerializeAsAny[Method], BeforeValidator(_read_method)]
     epsilon: ExactDecimal
     delta: Delta = None
-    rho: OptionalDecimal = None
-    order: OptionalDecimal = None
+    rho: ExactDecimal | None = None
+    order: ExactDecimal | None = None
     collusion: Annotated[int, Field(ge=0)] = 1
     rows: Annotated[int, Field(ge=1, le=LARGEST_ROWS)] | None = None
     key_bits: Annotated[int, Field(ge=2048, le=8192, multiple_of=8)] = 3072

@@ -169,7 +169,9 @@ def compare_covers(study: Study) -> tuple[Sequence[str], Sequence[Sequence[str]]
     }
     if all(size == 2 for size in sizes):
         covers["NOCD"] = nocd_views(len(sizes))
-    variances = {name: expected_variance(views, sizes) for name, views in covers.items()}
+    variances = {
+        name: expected_variance(views, sizes, at_rho=study.delta is not None) for name, views in covers.items()
+    }
     rows = [
         [name, str(len(views)), f"{variances[name]:,.0f}", f"{variances[name] / variances['chosen']:.2f}"]
         for name, views in covers.items()

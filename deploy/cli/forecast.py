@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from synod.common.protocol.plan import plan_study
+from synod.common.study.promise import explain_delta, name_budget
 from synod.common.study.study import Study
 from synod.deploy.cli.terminal import say, show_table
 from synod.deploy.study.columns import NOTE
@@ -21,6 +22,8 @@ def forecast_document(study: Study, remarks: Sequence[str], *, of_rows: bool) ->
 def show_forecast(study: Study, remarks: Sequence[str], *, of_rows: bool) -> None:
     """The forecast for people."""
     _show_rounds(study, forecast_study(study))
+    if study.delta is not None:
+        say(f"All of it for {name_budget(study)}. {explain_delta(study)}")
     alternatives = compare_alternatives(study)
     if alternatives:
         show_table(list(alternatives[0]), [list(row.values()) for row in alternatives])

@@ -16,6 +16,7 @@ from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import check_feasible
 from synod.common.runtime.errors import SynodError, invalid
 from synod.common.runtime.settings import OperatorSettings, load_settings
+from synod.common.study.promise import explain_delta, explain_several_rows, name_budget
 from synod.common.study.study import load_study
 from synod.deploy.cli.forecast import forecast_document, show_forecast
 from synod.deploy.cli.progress import show_progress, show_release, state_name
@@ -63,6 +64,8 @@ def check(study: Path, as_json: bool) -> None:
         return
     say_json(document["study"])
     say(f"Hash: {document['hash']}")
+    if resolved.delta is not None:
+        say(f"Budget: {name_budget(resolved)}. {explain_delta(resolved)} {explain_several_rows(resolved)}")
     rows = [[step.label, step.kind.value, str(len(step.answerers)), step.cost.describe()] for step in plan.steps]
     show_table(["step", "query", "parties", "cost for each"], rows, title="Plan")
 

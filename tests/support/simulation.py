@@ -88,6 +88,7 @@ class World:
     approvals: str = "auto"
     hides_heads: bool = False
     holds_session: bool = False
+    policy: dict[str, Any] = field(default_factory=dict)
     now: float = START
     skews: dict[str, float] = field(default_factory=dict)
     sent: list[Message] = field(default_factory=list)
@@ -165,7 +166,7 @@ class World:
 
     def settings(self, index: int) -> PartySettings:
         """A party's configuration."""
-        return settings_of(self.folder, index, approve=self.approvals)
+        return settings_of(self.folder, index, **{"approve": self.approvals, **self.policy})
 
     @contextmanager
     def ledger(self, index: int) -> Iterator[Ledger]:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 
 from synod.common.protocol.queries.parsing import AnyQuery
+from synod.common.study.promise import write_delta
 from synod.common.study.schema import write_decimal
 from synod.common.study.study import Study
 from synod.curator.methods.base import CountError, Publication, publisher_of
@@ -89,13 +90,18 @@ def _tiles(study: Study, error: CountError) -> list[Html]:
     return [
         _tile("Synthetic rows", whole(study.rows or 0), f"from {whole(study.total_rows)} real ones"),
         _tile("Parties", whole(len(study.roster)), holds if alone else f"each {holds}"),
-        _tile("Privacy budget", f"ε = {write_decimal(study.epsilon)}", f"for each row; {name_adversary(study)}"),
+        _tile("Privacy budget", _name_budget(study), f"for each row; {name_adversary(study)}"),
         _tile(
             "Error of a 2-way count",
             "\u2013" if size is None else name_error(size),
             _without_error(error) if size is None else f"rows of {whole(study.total_rows)}, typically, from noise",
         ),
     ]
+
+
+def _name_budget(study: Study) -> str:
+    epsilon = f"ε = {write_decimal(study.epsilon)}"
+    return epsilon if study.delta is None else f"{epsilon}, δ = {write_delta(study.delta)}"
 
 
 def _without_error(error: CountError) -> str:

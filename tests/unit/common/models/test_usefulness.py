@@ -127,7 +127,7 @@ def test_at_rho_the_scale_is_that_of_the_laplace_law_with_the_same_variance(tabl
 
 
 def test_at_rho_a_ratio_of_exactly_theta_is_useful() -> None:
-    """m / (2 rho) = 9 is a square, so that the least number of rows is an integer: 6 * 4 * 3 * 2."""
+    """Here m / (2 rho) is 9, so that the least number of rows is an integer: 6 * 4 * 3 * 2."""
     public: dict[str, Any] = {"tables": 2, "theta": Decimal(6), "shares": Fraction(4)}
     cost = Cost.concentrated(Fraction(1, 9))
     assert is_useful(4, rows=144, cost=cost, **public)

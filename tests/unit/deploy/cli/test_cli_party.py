@@ -3,6 +3,7 @@
 import json
 import shutil
 import sqlite3
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,13 @@ import pytest
 
 from synod.common.crypto.canonical import canonical_hash
 from synod.common.crypto.identity import Identity, verify
+from synod.common.privacy.conversion import spent_epsilon
+from synod.common.privacy.cost import Cost
 from synod.party.ledger import LEDGER_FILE, Ledger
 from tests.support.commands import HEADER, complaint, synod, write_party, write_study
 from tests.support.studies import binary
 
+CAP = Cost(Fraction(2), Fraction("0.00976032164611"))
 OTHER = ("sha256:" + "2" * 64, 7)
 
 
@@ -83,6 +87,7 @@ def test_init_after_a_loss(config: Path) -> None:
 @pytest.mark.parametrize("text", ["much", "-1", "1/0", "nan", "", "inf"])
 def test_init_with_an_epsilon_that_is_none(tmp_path: Path, text: str) -> None:
     path = write_party(tmp_path / "north")
+    assert "is not a rho" in complaint(party("init", path, "--spent", "1", "--spent-rho", text), 2)
     assert "is not an epsilon" in complaint(party("init", path, "--spent", text), 2)
     assert not (path.parent / "state").exists()
 
@@ -91,6 +96,9 @@ def test_what_was_declared_does_not_go_down(config: Path) -> None:
     party("init", config, "--spent", "1.5")
     complaint(party("init", config, "--spent", "0"), 3)
     assert ledger(config)["spent"] == "epsilon:3/2"
+    party("init", config, "--spent", "1.5", "--spent-rho", "0.01")
+    assert "`--spent` and `--spent-rho`" in complaint(party("init", config, "--spent", "2"), 3)
+    assert ledger(config)["spent"] == "epsilon:3/2+rho:1/100"
 
 
 @pytest.mark.parametrize("verb", ["fingerprint", "ledger", "revoke x"])
@@ -260,6 +268,55 @@ def test_the_ledger_for_people(config: Path) -> None:
     assert (ending.code, ending.err) == (0, "")
     assert "patients: spent epsilon 0, held epsilon 1, of epsilon 2 in all" in ending.out
     assert "care-survey" in ending.out
+
+
+RHO = {"max_rho_total": {"epsilon": "0.8", "delta": "1e-9"}}
+
+
+@pytest.fixture
+def other_config(tmp_path: Path) -> Path:
+    """A party that allows studies with a delta."""
+    path = write_party(tmp_path / "north", **RHO)
+    assert synod("party", "init", "--config", path).code == 0
+    return path
+
+
+def test_the_ledger_shows_both_sums_and_what_they_come_to(other_config: Path) -> None:
+    party("approve", other_config, study_for(other_config, epsilon="0.5", delta="1e-9"), "--yes")
+    party("init", other_config, "--spent", "0.1", "--spent-rho", "0.001")
+    ending = party("ledger", other_config)
+    assert "patients: spent epsilon 0.1 and rho 0.001, held rho " in ending.out
+    assert "of epsilon 2 and rho " in ending.out
+    assert "Spent as (epsilon, delta): epsilon 0.3" in ending.out
+    assert "at delta 1e-9" in ending.out
+    shown = ledger(other_config)
+    assert (shown["spent"], shown["cap"]) == ("epsilon:1/10+rho:1/1000", str(CAP))
+    cost = Cost.parse(shown["spent"])
+    assert shown["spent_at_delta"] == {"epsilon": str(spent_epsilon(cost, Fraction("1e-9"))), "delta": "1e-9"}
+
+
+def test_a_pure_ledger_is_shown_without_delta(config: Path) -> None:
+    assert "delta" not in party("ledger", config).out
+    assert ledger(config)["spent_at_delta"] is None
+
+
+def test_rho_that_was_spent_is_shown_also_where_the_policy_allows_no_more(config: Path) -> None:
+    party("init", config, "--spent-rho", "1/1000")
+    assert "Spent as (epsilon, delta): epsilon 0.24" in party("ledger", config).out
+    assert ledger(config)["spent"] == "rho:1/1000"
+
+
+def test_a_study_with_delta_says_what_delta_means(other_config: Path) -> None:
+    study = study_for(other_config, epsilon="0.5", delta="1e-9")
+    out = party("approve", other_config, study, "--dry-run").out
+    assert "Study care-survey, hpdp-dp, (epsilon, delta) = (0.5, 1e-9)" in out
+    assert "may fail to hold with a probability of at most delta, 1e-9 in all" in out
+    assert "a person with m rows has m\u00b2 times that" in out
+
+
+def test_a_study_with_delta_needs_a_cap_on_rho(config: Path) -> None:
+    said = complaint(party("approve", config, study_for(config, epsilon="0.5", delta="1e-9"), "--yes"), 3)
+    assert "Set `max_rho_total: {epsilon: ..., delta: ...}`" in said
 
 
 def test_the_exported_chain_can_be_checked_by_others(config: Path) -> None:

@@ -16,7 +16,7 @@ from synod.common.study.encoding import codings_of
 from synod.common.study.study import load_study
 from synod.party.table.encode import read_table
 from tests.support.commands import complaint, synod, write_study
-from tests.support.studies import binary
+from tests.support.studies import binary, make_study
 
 
 @pytest.fixture
@@ -96,9 +96,21 @@ def test_check_refuses_iterations_that_are_too_large(tmp_path: Path, attributes:
         assert "DP-CCBN would ask for more than 500 numbers in one iteration of care-survey" in told
 
 
+def test_check_and_forecast_say_what_delta_means(tmp_path: Path) -> None:
+    path = write_study(tmp_path / "study.yaml", epsilon="0.5", delta="1e-9")
+    for verb in ("check", "forecast"):
+        ending = synod("study", verb, path)
+        assert (ending.code, ending.err) == (0, "")
+        assert "(epsilon, delta) = (0.5, 1e-9)" in ending.out
+        assert "may fail to hold with a probability of at most delta, 1e-9 in all" in ending.out
+    study = json.loads(synod("study", "check", path, "--json").out)["study"]
+    assert (study["delta"], study["rho"]) == ("0.000000001", str(make_study(epsilon="0.5", delta="1e-9").rho))
+    assert "delta" not in synod("study", "forecast", write_study(tmp_path / "pure.yaml")).out
+
+
 def test_check_refuses_too_little_epsilon_for_the_noise(tmp_path: Path) -> None:
     path = write_study(tmp_path / "study.yaml", epsilon="0.0000000000001")
-    assert "too little epsilon" in complaint(synod("study", "check", path), 2)
+    assert "too little of the study's epsilon" in complaint(synod("study", "check", path), 2)
 
 
 FILES: dict[str, bytes] = {

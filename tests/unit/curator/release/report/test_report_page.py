@@ -1,5 +1,6 @@
 """The page: what it says is what the manifest and the model say; it loads nothing, and outside text stays text."""
 
+import itertools
 import json
 import re
 from dataclasses import replace
@@ -75,8 +76,8 @@ def test_it_says_what_was_spent_on_what(report: RenderedReport) -> None:
     }
     by_hand = SPENT[study.method.name, getattr(study.method, "update", "")]
     assert phases == {name: f"epsilon {amount}" for name, amount in by_hand.items()}
-    for law in noise_law(study, report.queries):
-        assert isinstance(law, dict)
+    laws: list[Any] = noise_law(study, report.queries)
+    for law in itertools.chain.from_iterable(law.get("runs", [law]) for law in laws):
         assert str(law.get("scale", law.get("epsilon_each"))) in text_of(words)
     assert "replace it by any other row" in text_of(words)
     promise = (
@@ -87,6 +88,32 @@ def test_it_says_what_was_spent_on_what(report: RenderedReport) -> None:
     assert promise in text_of(words)
     widths = [float(x) for x in re.findall(r'style="width:([\d.]+)%', report.page)]
     assert sum(widths) == pytest.approx(100 * 3, abs=0.5)
+
+
+@pytest.mark.parametrize("method", ["hpdp-dp", "dp-subn"])
+def test_a_study_with_delta_says_what_delta_means_and_what_part_of_rho_was_spent(method: str) -> None:
+    report = render_report(
+        study_of(method, epsilon="1", delta="1e-9", schema=[categorical(f"a{i}", 2) for i in range(4)])
+    )
+    words = text_of(section(report.tree, "budget"))
+    assert "The study's (epsilon, delta) is (1, 1e-9)." in words
+    assert words.count("may fail to hold with a probability of at most delta, 1e-9 in all") == 1
+    assert "a person with m rows has m\u00b2 times that" in words
+    assert "ε = 1, δ = 1e-9" in text_of(report.tree)
+    assert "(epsilon, delta) = (1, 1e-9) per row" in text_of(section(report.tree, "cite"))
+    assert "epsilon 1 per row" not in report.page
+    tables = {text_of(table.find("caption")): table for table in report.tree.iter("table")}
+    spent = [text_of(row.find("td")) for row in tables["What each party spent"].findall("tbody/tr")]
+    assert set(spent) == {"100.0 % of rho"}
+    phases = [text_of(row.findall("td")[-1]) for row in tables["Phases"].findall("tbody/tr")]
+    assert phases == (
+        ["100.0 % of rho", "0.0 % of rho"]
+        if method == "hpdp-dp"
+        else [f"{part}.0 % of rho" for part in (20, 5, 15, 60)]
+    )
+    assert "discrete Gaussian" in words
+    assert "squared sensitivity" in words
+    assert "NB(" not in words
 
 
 def test_every_attribute_has_a_card_with_its_numbers(report: RenderedReport) -> None:

@@ -1,0 +1,44 @@
+"""What a study promises for its budget, in the words that commands and reports use."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+from synod.common.privacy.conversion import epsilon_for
+from synod.common.study.schema import write_decimal
+from synod.common.study.study import Study
+
+SEVERAL_ROWS = 5
+
+
+def write_delta(delta: Decimal) -> str:
+    """A delta as people write it, such as 1e-9."""
+    return str(delta.normalize()).lower()
+
+
+def name_budget(study: Study) -> str:
+    """The budget in a few words: `epsilon 0.8`, or `(epsilon, delta) = (0.8, 1e-9)`."""
+    epsilon = write_decimal(study.epsilon)
+    return (
+        f"epsilon {epsilon}" if study.delta is None else f"(epsilon, delta) = ({epsilon}, {write_delta(study.delta)})"
+    )
+
+
+def explain_delta(study: Study) -> str:
+    """What the delta of a study means: (epsilon, delta)-differential privacy in plain words."""
+    assert study.delta is not None
+    return (
+        f"The bound of epsilon {write_decimal(study.epsilon)} may fail to hold with a probability of at most delta, "
+        f"{write_delta(study.delta)} in all."
+    )
+
+
+def explain_several_rows(study: Study) -> str:
+    """What is promised to a person with several rows: epsilon grows with their number, rho with its square."""
+    if study.delta is None:
+        return "It is per row: a person with five rows has five times that epsilon."
+    rho = study.budget.rho
+    epsilon = epsilon_for(SEVERAL_ROWS**2 * rho, Fraction(study.delta))
+    return (
+        f"It is per row: the study's rho is {float(rho):.4g}, and a person with m rows has m\u00b2 times that. With "
+        f"five rows that is an epsilon of {write_decimal(epsilon)} at the same delta."
+    )
