@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from synod.common.crypto.canonical import Json, canonical_hash
+from synod.common.crypto.canonical import Json, canonical_bytes, canonical_hash
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.agreements import SumAgreements
 from synod.common.protocol.queries.base import Query
@@ -41,12 +41,17 @@ def parse_query(message: pb.Query, study: Study) -> AnyQuery:
 
 
 def read_query(data: Any, study: Study) -> AnyQuery:
-    """Reads a query from its canonical form, as the curator's log and a manifest hold it."""
+    """Reads a query from its canonical form, as the curator's log and a manifest hold it; one that is not sound for the
+    study, or holds more than it says, is refused.
+    """
     try:
         query = QUERIES[QueryKind(data["kind"])].from_json(data)
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
+        written = canonical_bytes(data)
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError):
         raise _unknown() from None
     query.check(study)
+    if canonical_bytes(query.to_json()) != written:
+        raise _unknown()
     return query
 
 
