@@ -75,8 +75,8 @@ class SumAgreements(SumQuery[Agreements]):
         return cls(tuple(message.sum_agreements.splits), message.sum_agreements.ones)
 
     def check(self, study: Study) -> None:
-        """1. There are two features or more; 2. there is a split, and no more than 64; 3. every split has a sign for each
-        value, in the one way to write it; 4. ones have a sound weight and are of features that there are.
+        """1. There are two features or more; 2. there is a split, and no more than 64; 3. every split has a sign for
+        each value, in the one way to write it; 4. ones have a sound weight and are of features that there are.
         """
         sizes = sizes_of(study)
         # 1

@@ -210,8 +210,8 @@ def _sum_terms(query: SumQuery[Any], step: Step, study: Study) -> SumTerms:
 def _noisiest(laws: Collection[NoiseLaw]) -> list[NoiseLaw]:
     """Of laws of one kind and for the same parties, those of the greatest variance, but for what a float may hide.
 
-    What bounds their noise bounds that of the others. `gaussian_bound` grows with the square, and `noise_bound` with the
-    scale: so does 2 L(1) - L(d) - L(2-d), because x / (e^x - 1) is convex.
+    What bounds their noise bounds that of the others. `gaussian_bound` grows with the square, and `noise_bound` with
+    the scale: so does 2 L(1) - L(d) - L(2-d), because x / (e^x - 1) is convex.
     """
     most = max(law.variance for law in laws)
     return [law for law in laws if law.variance >= most * (1 - 1e-9)]
