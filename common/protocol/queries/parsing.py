@@ -46,13 +46,20 @@ def read_query(data: Any, study: Study) -> AnyQuery:
     """
     try:
         query = QUERIES[QueryKind(data["kind"])].from_json(data)
-        written = canonical_bytes(data)
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError):
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
         raise _unknown() from None
     query.check(study)
-    if canonical_bytes(query.to_json()) != written:
+    if not _is_form_of(data, query):
         raise _unknown()
     return query
+
+
+def _is_form_of(data: Any, query: AnyQuery) -> bool:
+    """Whether this is the query's canonical form, and not another spelling of it or more than it."""
+    try:
+        return canonical_bytes(data) == canonical_bytes(query.to_json())
+    except (TypeError, ValueError, RecursionError):
+        return False
 
 
 def query_digest(query: AnyQuery, step: Step, study: Study) -> bytes:

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from synod.common.privacy.noise import sample_shares
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries.base import SumTerms
+from synod.common.protocol.queries.base import SumTerms, sample_runs
 from synod.common.protocol.queries.marginals import Sets, SumMarginals
 from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.protocol.queries.parsing import AnyQuery, query_digest
@@ -305,7 +304,7 @@ def test_6_honest_noise_raises_no_alarm(large: Study) -> None:
         coins = seeded(seed)
         released = exact.copy()
         for _ in large.roster:
-            released += sample_shares(len(exact), shape=terms.law.shape, scale=terms.law.scale, coins=coins)
+            released += sample_runs(terms.runs, coins=coins)
         check_moments(large, terms, released)
 
 
@@ -347,6 +346,7 @@ def test_6_pairs_of_blocks_add_up_too() -> None:
 
 
 SETS: Sets = ((0, 1), (1, 2), (0, 2))
+MARGINALS = SumMarginals(SETS)
 
 
 def marginals_case() -> tuple[Study, SumTerms, list[NDArray[np.int64]]]:
@@ -366,13 +366,13 @@ def marginals_case() -> tuple[Study, SumTerms, list[NDArray[np.int64]]]:
 
 def test_6_marginals_with_honest_noise_raise_no_alarm() -> None:
     study, terms, tables = marginals_case()
-    check_marginals(study, terms, SETS, tables)
+    check_marginals(study, terms, MARGINALS, tables)
     for seed in range(100):
         coins = seeded(seed)
-        noise = sum(terms.law.sample(terms.length, coins=coins) for _ in study.roster)
+        noise = sum(sample_runs(terms.runs, coins=coins) for _ in study.roster)
         assert not isinstance(noise, int)
         released = SumMarginals(SETS).split(np.concatenate(tables) + noise, study)
-        check_marginals(study, terms, SETS, released)
+        check_marginals(study, terms, MARGINALS, released)
 
 
 @pytest.mark.parametrize("place", range(3))
@@ -380,7 +380,7 @@ def test_6_a_marginal_that_counts_other_rows_is_found(place: int) -> None:
     for sign in (1, -1):
         study, terms, tables = marginals_case()
         tables[place][-1] += sign * (tables[place].size * terms.noise_bound + 1)
-        failed(lambda t=(study, terms, SETS, tables): check_marginals(*t), "do not add up")  # type: ignore[misc]
+        failed(lambda t=(study, terms, MARGINALS, tables): check_marginals(*t), "do not add up")  # type: ignore[misc]
 
 
 def test_6_marginals_that_disagree_are_found() -> None:
@@ -389,7 +389,7 @@ def test_6_marginals_that_disagree_are_found() -> None:
     gap = (2 + 4) * terms.noise_bound
     tables[1][0] += gap + 1
     tables[1][8] -= gap + 1
-    failed(lambda: check_marginals(study, terms, SETS, tables), "disagree with each other")
+    failed(lambda: check_marginals(study, terms, MARGINALS, tables), "disagree with each other")
     tables[1][0] -= 1
     tables[1][8] += 1
-    check_marginals(study, terms, SETS, tables)
+    check_marginals(study, terms, MARGINALS, tables)

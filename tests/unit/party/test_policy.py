@@ -141,6 +141,6 @@ def test_7_a_dp_ccbn_study_that_asks_for_too_much_is_refused_at_approval(tmp_pat
 
 
 def test_7_a_study_without_room_for_its_noise_is_refused_at_approval(tmp_path: Path) -> None:
-    with pytest.raises(SynodError, match="too little epsilon for its sensitivity") as caught:
+    with pytest.raises(SynodError, match="too little of the study's epsilon for its sensitivity") as caught:
         check(make_settings(tmp_path), make_study(epsilon="0.000001"))
     assert caught.value.code is Code.INVALID

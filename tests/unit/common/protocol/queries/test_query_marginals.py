@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from synod.common.privacy.laws import LaplaceLaw
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries.base import check_within
+from synod.common.protocol.queries.base import NoiseRun, check_within
 from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals, cells_of
 from synod.common.protocol.queries.parsing import AnyQuery, parse_query, query_digest, read_query
 from synod.common.protocol.steps import Limit, QueryKind
@@ -60,7 +61,6 @@ def test_bad_sets_are_refused(kind: QueryKind, sets: Any) -> None:
 
 
 BAD_MESSAGES: dict[str, list[list[int]]] = {
-    "none": [],
     "an empty one": [[]],
     "an empty one among others": [[0], []],
     "a feature twice": [[1, 1]],
@@ -79,6 +79,14 @@ def test_bad_sets_are_refused_on_the_wire(sets: list[list[int]]) -> None:
         pb.Query(local_marginals=pb.LocalMarginals(sets=messages)),
     ):
         assert refusal(partial(parse_query, message, NETWORK)) == NOT_SETS
+
+
+def test_a_query_for_no_table_is_refused_on_the_wire() -> None:
+    for message in (
+        pb.Query(sum_marginals=pb.SumMarginals()),
+        pb.Query(local_marginals=pb.LocalMarginals()),
+    ):
+        assert refusal(partial(parse_query, message, NETWORK)) == "the query asks for no table."
 
 
 def test_which_features_there_are_follows_from_the_study() -> None:
@@ -118,16 +126,12 @@ def test_sensitivity_grows_with_the_number_of_sets() -> None:
     epsilon = step.cost.epsilon
     assert epsilon == Fraction(5, 2)
     for sets in (((0,),), ((0, 1), (2, 3)), ((0, 1), (0, 1), (0, 1))):
-        query = SumMarginals(sets)
-        terms = query.terms(step, BITS)
-        assert terms.law.sensitivity == query.sensitivity(BITS) == 2 * len(sets)
-        assert terms.law.scale == 2 * len(sets) / epsilon
-        assert terms.law.shape == Fraction(1, 2 - 1)
-        assert (terms.length, terms.low, terms.high) == (sum(cells_of(sets, BITS)), 0, 1200)
-        assert terms.noise_bound == terms.law.bound(terms.length)
-        own = LocalMarginals(sets).noise(step)
-        assert own.scale == terms.law.scale
-        assert (own.shape, own.parties) == (Fraction(1), 1)
+        terms, cells = SumMarginals(sets).terms(step, BITS), sum(cells_of(sets, BITS))
+        scale = 2 * len(sets) / epsilon
+        assert terms.runs == (NoiseRun(cells, LaplaceLaw(2, scale, 2, 1)),)
+        assert (terms.length, terms.low, terms.high) == (cells, 0, 1200)
+        assert terms.noise_bound == terms.runs[0].law.bound(terms.length)
+        assert LocalMarginals(sets).runs(step, BITS) == (NoiseRun(cells, LaplaceLaw(2, scale, 1, 0)),)
 
 
 def test_terms_are_of_the_steps_kind() -> None:
@@ -138,8 +142,8 @@ def test_terms_are_of_the_steps_kind() -> None:
 def test_too_little_epsilon_is_refused() -> None:
     poor = make_study(schema=SCHEMA, roster=ROSTER, epsilon="1e-13", method={"name": "dp-subn"})
     (step,) = plan_study(poor).steps
-    assert "too little epsilon" in refusal(lambda: LocalMarginals(((0,),)).noise(step))
-    assert "too little epsilon" in refusal(lambda: SumMarginals(((0,),)).terms(step, poor))
+    assert "too little of the study's epsilon" in refusal(lambda: LocalMarginals(((0,),)).runs(step, poor))
+    assert "too little of the study's epsilon" in refusal(lambda: SumMarginals(((0,),)).terms(step, poor))
 
 
 def test_another_question_has_another_hash() -> None:
@@ -261,9 +265,12 @@ def test_laws_say_whom_they_protect_against() -> None:
     law = LOCAL.law(step, NETWORK)
     assert law is not None
     assert law["label"] == step.label
-    assert (law["scale"], law["sensitivity"], law["protects_against"]) == (str(4 / step.cost.epsilon), "4", "anyone")
+    own = {"numbers": 10, "law": "discrete Laplace", "scale": str(4 / step.cost.epsilon), "sensitivity": "2"}
+    assert (law["runs"], law["protects_against"]) == ([own], "anyone")
     step = step_of(SUM, NETWORK)
     law = SUM.law(step, NETWORK)
     assert law is not None
-    assert (law["r"], law["scale"], law["sensitivity"]) == ("1", str(4 / step.cost.epsilon), "4")
+    (run,) = SUM.terms(step, NETWORK).runs
+    assert law["runs"] == [run.to_json()]
+    assert (run.law.to_json()["scale"], run.law.to_json()["r"]) == (str(4 / step.cost.epsilon), "1")
     assert law["protects_against"] == "anyone, and the curator together with up to 1 of 2 parties"

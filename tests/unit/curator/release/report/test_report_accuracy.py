@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from synod.common.models.moments import unfold
-from synod.common.privacy.noise import sample_shares
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.study.study import Study
@@ -37,7 +36,8 @@ def test_moments_have_the_error_that_is_stated(sizes: tuple[int, ...]) -> None:
     study = make_study(schema=categories(*sizes), method={"name": "hpdp-dp", "link": "linear"})
     design, terms = moment_design(study), SumMoments().terms(plan_study(study).step("moments"), study)
     count = DRAWS * 3 * terms.length
-    noise = sample_shares(count, shape=terms.law.shape, scale=terms.law.scale, coins=seeded(3))
+    (run,) = terms.runs
+    noise = run.law.sample(count, coins=seeded(3))
     squares: dict[tuple[int, int], list[float]] = {}
     indicator = indicators(design)
     for moments in noise.reshape(DRAWS, 3, -1).sum(axis=1):
