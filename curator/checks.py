@@ -5,7 +5,6 @@ the study. Nothing is retried by itself, or one bad party could drain everyone's
 """
 
 from collections.abc import Sequence
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,19 +110,22 @@ def check_marginals(study: Study, terms: SumTerms, query: Tables, tables: Sequen
 
 
 def check_agreements(study: Study, terms: SumTerms, answer: Agreements) -> None:
-    """Check 6 for agreements: every number lies in its range, and so does the sum over every three features: of two
-    signs on three features, one pair or all three agree in each row. The bound is that of `check_moments`.
+    """Check 6 for agreements: every number lies in its range, and every three features are possible together: in each
+    row one of their pairs agrees, or all three do, so of n rows ab + ac + bc >= n and ab + ac - bc <= n agree. No
+    number's noise exceeds the packing's bound, but with probability 2^-64.
     """
-    numbers = np.concatenate([answer.ones, answer.pairs.ravel()])
-    if numbers.min() < terms.low - terms.noise_bound or numbers.max() > terms.high + terms.noise_bound:
-        raise check_failed("a released agreement is out of range: some party's answer is not sound.")
-    rows, features = study.total_rows, len(sizes_of(study))
-    square = np.zeros((features, features), dtype=np.int64)
+    rows, bound = study.total_rows, terms.noise_bound
+    for numbers, most in ((answer.ones, terms.high), (answer.pairs.ravel(), rows)):
+        if ((numbers < -bound) | (numbers > most + bound)).any():
+            raise check_failed("a released agreement is out of range: some party's answer is not sound.")
+    features = len(sizes_of(study))
+    first, second = np.triu_indices(features, 1)
+    square = np.full((features, features), rows, dtype=np.int64)
     for pairs in answer.pairs:
-        square[np.triu_indices(features, 1)] = pairs
-        for a, b in combinations(range(features), 2):
-            threes = square[a, b] + square[a, b + 1 :] + square[b, b + 1 :]
-            if ((threes < rows - 3 * terms.noise_bound) | (threes > 3 * (rows + terms.noise_bound))).any():
+        square[first, second] = square[second, first] = pairs
+        for one in square:
+            both = one[:, None] + one
+            if (both + square).min() < rows - 3 * bound or (both - square).max() > rows + 3 * bound:
                 raise check_failed("released agreements contradict each other: some party's answer is not sound.")
 
 

@@ -35,9 +35,9 @@ class QueryKind(Enum):
 class Limit:
     """The largest query that a step may ask: in a party's policy, in its checks of a round, and in a forecast.
 
-    `numbers` are all that come back, or that a draw looks at, at a time; `tables` are sets of features, splits or draws;
-    `cells` those of one table; `candidates` the parents that a feature may be offered. A draw must use the score that
-    is named here.
+    `numbers` are all that come back, or that a draw looks at, at a time; `tables` are sets of features, or splits, or
+    draws; `cells` those of one table; `candidates` the parents that a feature may be offered. A draw must use the score
+    that is named here.
     """
 
     numbers: int

@@ -21,7 +21,9 @@ from synod.party.count.marginals import count_marginals
 def exact_counts(query: Tables, study: Study, columns: Sequence[Codes]) -> NDArray[np.int64]:
     """The exact counts of sets of features and groupings, table after table."""
     features = space_of(study).encode(columns)
-    grouped = [np.array(one.groups, dtype=np.uint16)[features[one.feature]] for one in query.groupings]
+    grouped = [
+        np.array(one.groups, dtype=np.min_scalar_type(one.size))[features[one.feature]] for one in query.groupings
+    ]
     return np.concatenate(count_marginals([*features, *grouped], query.entry_sizes(study), query.sets))
 
 

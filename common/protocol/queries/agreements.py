@@ -75,17 +75,20 @@ class SumAgreements(SumQuery[Agreements]):
         return cls(tuple(message.sum_agreements.splits), message.sum_agreements.ones)
 
     def check(self, study: Study) -> None:
-        """1. At least two features and one split; 2. every split has a sign for each value, in one way of writing;
-        3. ones have a sound weight and are of features that there are.
+        """1. There are two features or more; 2. there is a split, and no more than 64; 3. every split has a sign for
+        each value, in the one way to write it; 4. ones have a sound weight and are of features that there are.
         """
         sizes = sizes_of(study)
         # 1
-        if len(sizes) < 2 or not 1 <= len(self.splits) <= MOST_SPLITS:
-            raise invalid("the query's splits are too many, or there are none.")
+        if len(sizes) < 2:
+            raise invalid("the query asks whether features agree, and the study has fewer than two.")
         # 2
+        if not 1 <= len(self.splits) <= MOST_SPLITS:
+            raise invalid("the query's splits are too many, or there are none.")
+        # 3
         if not all(_is_packed(split, sum(sizes)) for split in self.splits):
             raise invalid("the query's splits are not one sign for each value of each feature.")
-        # 3
+        # 4
         if not 0 <= self.ones <= LARGEST_WEIGHT or (self.ones and 2 not in sizes):
             raise invalid("the query's counts of ones are not of features with two values.")
 
@@ -101,10 +104,13 @@ class SumAgreements(SumQuery[Agreements]):
 
     @classmethod
     def check_room(cls, step: Step, study: Study) -> None:
-        """As many splits as the step allows, and the heaviest ones, must still fit their slots."""
+        """As many splits as the step allows, and the heaviest ones, must be sound and have noise that can be drawn and
+        packed. Splits that tell no two values apart have the largest sensitivity.
+        """
         split = bytes(-(-sum(sizes_of(study)) // 8))
         weight = LARGEST_WEIGHT if 2 in sizes_of(study) else 0
         largest = cls((split,) * step.limit.tables, weight)
+        largest.check(study)
         largest.terms(step, study).layout(study.key_bits)
 
     def two_valued(self, study: Study) -> int:
@@ -181,5 +187,5 @@ def unpack_signs(split: bytes, sizes: tuple[int, ...]) -> list[Signs]:
 
 
 def _is_packed(split: bytes, values: int) -> bool:
-    bits = np.unpackbits(np.frombuffer(split, dtype=np.uint8))
-    return len(split) == -(-values // 8) and not bits[values:].any()
+    """Whether there is a bit for each value, and 0 in what is left of the last byte."""
+    return len(split) == -(-values // 8) and split[-1] & ((1 << -values % 8) - 1) == 0

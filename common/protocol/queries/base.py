@@ -3,7 +3,7 @@ answer is written and read. Both sides use the same class; neither believes a nu
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -204,7 +204,17 @@ def _sum_terms(query: SumQuery[Any], step: Step, study: Study) -> SumTerms:
     runs = query.runs(step, study)
     length = sum(run.numbers for run in runs)
     assert length == query.size(study).numbers
-    return SumTerms(low, high, runs, max(law.bound(length) for law in {run.law for run in runs}))
+    return SumTerms(low, high, runs, max(law.bound(length) for law in _noisiest({run.law for run in runs})))
+
+
+def _noisiest(laws: Collection[NoiseLaw]) -> list[NoiseLaw]:
+    """Of laws of one kind and for the same parties, those of the greatest variance, but for what a float may hide.
+
+    What bounds their noise bounds that of the others. `gaussian_bound` grows with the square, and `noise_bound` with
+    the scale: so does 2 L(1) - L(d) - L(2-d), because x / (e^x - 1) is convex.
+    """
+    most = max(law.variance for law in laws)
+    return [law for law in laws if law.variance >= most * (1 - 1e-9)]
 
 
 def sum_law(step: Step, study: Study, sensitivity: Sensitivity, *, part: Fraction = Fraction(1)) -> NoiseLaw:

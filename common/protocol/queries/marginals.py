@@ -130,7 +130,8 @@ class Tables:
     def parts(self) -> list[Fraction]:
         """Which part of the step's budget each table has."""
         shares = self.shares or (1,) * len(self.sets)
-        return [Fraction(share, sum(shares)) for share in shares]
+        whole = sum(shares)
+        return [Fraction(share, whole) for share in shares]
 
     def size(self, study: Study) -> Limit:
         """All cells, tables, and the cells of the largest table."""

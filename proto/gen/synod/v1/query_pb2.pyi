@@ -102,43 +102,11 @@ class Query(_message.Message):
         synthesize: Global___Synthesize | None = ...,
         sum_agreements: Global___SumAgreements | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal[
-        "choose_parents",
-        b"choose_parents",
-        "kind",
-        b"kind",
-        "local_marginals",
-        b"local_marginals",
-        "sum_agreements",
-        b"sum_agreements",
-        "sum_marginals",
-        b"sum_marginals",
-        "sum_moments",
-        b"sum_moments",
-        "synthesize",
-        b"synthesize",
-    ]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["choose_parents", b"choose_parents", "kind", b"kind", "local_marginals", b"local_marginals", "sum_agreements", b"sum_agreements", "sum_marginals", b"sum_marginals", "sum_moments", b"sum_moments", "synthesize", b"synthesize"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal[
-        "choose_parents",
-        b"choose_parents",
-        "kind",
-        b"kind",
-        "local_marginals",
-        b"local_marginals",
-        "sum_agreements",
-        b"sum_agreements",
-        "sum_marginals",
-        b"sum_marginals",
-        "sum_moments",
-        b"sum_moments",
-        "synthesize",
-        b"synthesize",
-    ]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["choose_parents", b"choose_parents", "kind", b"kind", "local_marginals", b"local_marginals", "sum_agreements", b"sum_agreements", "sum_marginals", b"sum_marginals", "sum_moments", b"sum_moments", "synthesize", b"synthesize"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal[
-        "sum_marginals", "sum_moments", "local_marginals", "choose_parents", "synthesize", "sum_agreements"
-    ]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["sum_marginals", "sum_moments", "local_marginals", "choose_parents", "synthesize", "sum_agreements"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -263,7 +231,7 @@ Global___SumMoments: _TypeAlias = SumMoments  # noqa: Y015
 @_typing.final
 class SumAgreements(_message.Message):
     """Asks for the sum over all parties of numbers of rows in which two features agree, plus one share of noise each. A
-    split gives each value of each feature a sign, and two features agree in a row if the signs of their values are equal.
+    split gives each value of each feature a sign; two features agree in a row if the signs of their values are equal.
     First come, if `ones` is not 0, the numbers of rows with value 1, times `ones`, of the features that have two values,
     in order; then, for each split, one number for every pair of features (0, 1), (0, 2), .... A party MUST find out by
     itself whether the splits give the two values of such features opposite signs: the sensitivity depends on it. The
@@ -278,8 +246,8 @@ class SumAgreements(_message.Message):
     """The weight of the counts of ones, up to 64; 0 asks for none."""
     @_builtins.property
     def splits(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
-        """At least one. Each holds the signs of all values of all features in order, one bit each, 1 for plus, the highest bit
-        of a byte first; the last byte is filled up with 0.
+        """1 to 64. Each holds the signs of all values of all features in order, one bit each, 1 for plus, the highest bit of
+        a byte first; the last byte is filled up with 0.
         """
 
     def __init__(
@@ -299,7 +267,8 @@ Global___SumAgreements: _TypeAlias = SumAgreements  # noqa: Y015
 @_typing.final
 class LocalMarginals(_message.Message):
     """Asks one party for its own counts with its own full noise, for example of the tables of DP-SUBN's search frontier:
-    each attribute with the parents that it may still get. Sensitivities and shares are those of SumMarginals. The answer is a NoisyCounts.
+    each attribute with the parents that it may still get. Sensitivities and shares are those of SumMarginals. The answer
+    is a NoisyCounts.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -397,18 +366,7 @@ class ChooseParents(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal[
-        "candidates",
-        b"candidates",
-        "count",
-        b"count",
-        "max_cells",
-        b"max_cells",
-        "placed",
-        b"placed",
-        "score",
-        b"score",
-    ]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["candidates", b"candidates", "count", b"count", "max_cells", b"max_cells", "placed", b"placed", "score", b"score"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -560,9 +518,7 @@ class GaussianModel(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal[
-        "loadings", b"loadings", "noise", b"noise", "shift", b"shift", "spread", b"spread"
-    ]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["loadings", b"loadings", "noise", b"noise", "shift", b"shift", "spread", b"spread"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

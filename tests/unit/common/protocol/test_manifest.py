@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from copy import deepcopy
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from synod.common.crypto.paillier import PublicKey
 from synod.common.models.gaussian import GaussianModel
 from synod.common.protocol.manifest import MANIFEST_FILE, PartyAccount, noise_law, seal_manifest, verify_release
 from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.agreements import SumAgreements
 from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals
 from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.protocol.queries.parents import ChooseParents
@@ -27,6 +29,7 @@ from synod.common.protocol.steps import QueryKind
 from synod.common.protocol.submission import AnsweredStep, account_statement
 from synod.common.protocol.transcript import Enrolment, Transcript
 from synod.common.runtime.errors import Code, SynodError
+from synod.common.study.features import sizes_of
 from synod.common.study.study import Study
 from synod.curator.release.files import describe_release
 from tests.support.keys import identity_of
@@ -57,6 +60,8 @@ def some_query(kind: QueryKind, study: Study) -> AnyQuery:
             return SumMoments()
         case QueryKind.SUM_MARGINALS:
             return SumMarginals(((0, 1), (2, 3)))
+        case QueryKind.SUM_AGREEMENTS:
+            return SumAgreements((bytes(-(-sum(sizes_of(study)) // 8)),))
         case QueryKind.LOCAL_MARGINALS:
             return LocalMarginals(((0, 1), (2, 3)))
         case QueryKind.CHOOSE_PARENTS:
@@ -403,9 +408,16 @@ def test_the_noise_law_is_in_exact_numbers_and_says_whom_it_protects_against() -
     terms = SumMoments().terms(plan_study(STUDY).step("moments"), STUDY)
     assert isinstance(law, dict)
     assert law["label"] == "moments"
-    assert law["r"] == "1/2"
-    assert law["scale"] == str(terms.law.scale)
-    assert law["sensitivity"] == str(moment_design(STUDY).sensitivity)
+    (run,) = terms.runs
+    assert law["runs"] == [run.to_json()]
+    sensitivity = moment_design(STUDY).sensitivity
+    assert run.to_json() == {
+        "numbers": moment_design(STUDY).length,
+        "law": "sum over parties of NB(r, a) - NB(r, a), a = exp(-1/scale)",
+        "r": "1/2",
+        "scale": str(sensitivity / Fraction("0.8")),
+        "sensitivity": str(sensitivity),
+    }
     assert law["protects_against"] == "anyone, and the curator together with up to 1 of 3 parties"
     open_study = STUDY.model_copy(update={"collusion": 0})
     (bare,) = noise_law(open_study, queries_of(open_study))
@@ -418,16 +430,11 @@ def test_laws_of_local_answers_are_in_exact_numbers() -> None:
     plan = plan_study(NETWORK_STUDY)
     assert list(laws) == [step.label for step in plan.steps]
     update, start = plan.step("update-harbour").cost.epsilon, plan.step("initialize-north").cost.epsilon
-    assert laws["update-harbour"] == {
-        "label": "update-harbour",
-        "law": "discrete Laplace",
-        "scale": str(2 * 2 / update),
-        "sensitivity": "4",
-        "protects_against": "anyone",
-    }
+    own = {"numbers": 8, "law": "discrete Laplace", "scale": str(2 * 2 / update), "sensitivity": "2"}
+    assert laws["update-harbour"] == {"label": "update-harbour", "runs": [own], "protects_against": "anyone"}
     assert laws["initialize-north"]["epsilon_each"] == str(start / 1)
-    assert laws["parameters"]["sensitivity"] == "4"
-    assert laws["parameters"]["scale"] == str(4 / plan.step("parameters").cost.epsilon)
+    (pooled,) = laws["parameters"]["runs"]
+    assert (pooled["sensitivity"], pooled["scale"]) == ("2", str(4 / plan.step("parameters").cost.epsilon))
 
 
 def test_queries_that_the_parties_did_not_answer_are_refused(tmp_path: Path) -> None:
