@@ -10,9 +10,9 @@ from math import comb
 from typing import TypeVar
 
 from synod.common.crypto.packing import plan_slots
+from synod.common.privacy.laws import TABLE
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query, SumQuery, sum_law
-from synod.common.privacy.laws import TABLE
 from synod.common.protocol.steps import QueryKind
 from synod.common.study.features import sizes_of
 from synod.common.study.study import Study

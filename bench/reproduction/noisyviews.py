@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.privacy.coins import Coins
-from synod.common.privacy.noise import sample_shares
 from synod.common.privacy.laws import TABLE
+from synod.common.privacy.noise import sample_shares
 from synod.curator.covers.nocd import nocd_views
 from synod.curator.covers.search import View
 from synod.curator.covers.views import design_views, expected_variance, overlapping_views

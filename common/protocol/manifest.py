@@ -65,8 +65,8 @@ def seal_manifest(content: dict[str, Json], identity: Identity) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What verification proved: each line holds; `signers` are the fingerprints behind the signatures. The study and the
-    seed are the release's own.
+    """What verification proved: each line holds; `signers` are the fingerprints behind the signatures. Study and seed
+    are the release's own.
     """
 
     lines: tuple[str, ...]

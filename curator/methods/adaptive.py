@@ -273,7 +273,7 @@ def _write(study: Study, known: Known) -> Json:
 def _cell_deviation(sums: SignedSums) -> float:
     """A cell of two values is a quarter of the rows, of both sums of ones and of the sum of signs, each with its sign.
 
-    A sum of signs has four times the variance of an agreement, and one of ones twice that divided by the weight's square.
+    A sum of signs has four times the variance of an agreement; so has twice a count of ones, over the weight squared.
     """
     return float(np.mean(sums.variance) * (1 + 2 / ONES_WEIGHT**2)) ** 0.5 / 4
 
