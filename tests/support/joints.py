@@ -46,13 +46,17 @@ def join_potentials(tree: JunctionTree, potentials: Sequence[Floats]) -> Floats:
 
 def normalize(potential: Floats) -> Floats:
     """The probabilities of every possible row."""
-    table: Floats = np.exp(potential - potential.max())
-    return table / table.sum()
+    table = np.exp(potential - potential.max())
+    shares: Floats = table / table.sum()
+    return shares
 
 
 def sum_out(joint: Floats, attributes: Sequence[int]) -> Floats:
     """The marginal of a full joint table, axes in the order given."""
-    return np.asarray(np.einsum(joint, list(range(joint.ndim)), list(attributes)))
+    dropped = tuple(axis for axis in range(joint.ndim) if axis not in attributes)
+    kept = sorted(attributes)
+    summed: Floats = np.asarray(joint.sum(axis=dropped))
+    return summed.transpose([kept.index(attribute) for attribute in attributes])
 
 
 def random_measurements(tree: JunctionTree, rows: float, seed: int) -> list[Measurement | SignedSums]:
