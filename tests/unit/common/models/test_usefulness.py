@@ -17,7 +17,6 @@ from synod.common.privacy.cost import Cost
 from synod.common.study.study import Study
 from tests.support.studies import NAMES, categorical, make_study
 
-
 ONE = Cost.pure(Fraction(1))
 
 

@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from copy import deepcopy
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,8 @@ def some_query(kind: QueryKind, study: Study) -> AnyQuery:
             return SumMoments()
         case QueryKind.SUM_MARGINALS:
             return SumMarginals(((0, 1), (2, 3)))
+        case QueryKind.SUM_AGREEMENTS:
+            raise AssertionError("no method here asks for them")
         case QueryKind.LOCAL_MARGINALS:
             return LocalMarginals(((0, 1), (2, 3)))
         case QueryKind.CHOOSE_PARENTS:
@@ -399,18 +402,38 @@ def test_a_party_beside_the_roster_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_noise_law_is_in_exact_numbers_and_says_whom_it_protects_against() -> None:
-    (law,) = noise_law(STUDY, queries_of(STUDY))
-    terms = SumMoments().terms(plan_study(STUDY).step("moments"), STUDY)
-    assert isinstance(law, dict)
+    laws: list[Any] = noise_law(STUDY, queries_of(STUDY))
+    (law,) = laws
+    (run,) = law["runs"]
+    design = moment_design(STUDY)
     assert law["label"] == "moments"
-    assert law["r"] == "1/2"
-    assert law["scale"] == str(terms.law.scale)
-    assert law["sensitivity"] == str(moment_design(STUDY).sensitivity)
+    assert (run["numbers"], run["r"]) == (design.length, "1/2")
+    assert run["scale"] == str(design.sensitivity / STUDY.budget.epsilon)
+    assert run["sensitivity"] == str(design.sensitivity)
     assert law["protects_against"] == "anyone, and the curator together with up to 1 of 3 parties"
     open_study = STUDY.model_copy(update={"collusion": 0})
     (bare,) = noise_law(open_study, queries_of(open_study))
     assert isinstance(bare, dict)
     assert "but not a party, which can subtract its own share" in str(bare["protects_against"])
+
+
+def test_the_noise_law_of_a_study_with_delta_is_gaussian() -> None:
+    study = make_study(delta="1e-9")
+    laws: list[Any] = noise_law(study, queries_of(study))
+    ((run,), squared) = (laws[0]["runs"], moment_design(study).squared_sensitivity)
+    assert run["law"].startswith("sum over parties of discrete Gaussians")
+    assert run["squared_sensitivity"] == str(squared)
+    assert float(Fraction(run["square"])) == pytest.approx(squared / (2 * float(study.budget.rho) * 2), rel=1e-3)
+
+
+def test_a_release_with_more_rho_than_its_delta_allows_is_refused(tmp_path: Path) -> None:
+    """Whoever verifies checks the inequality again; the curator's signature does not replace it."""
+    folder = tmp_path / "release"
+    content = write_release(folder, make_study(seed=11, delta="1e-9"))
+    verify_release(folder, None)
+    content["study"]["rho"] = "0.016"
+    (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
+    assert "rho 0.016 at order 34.8651 is not within epsilon 1 and delta 0.000000001" in failure(folder)
 
 
 def test_laws_of_local_answers_are_in_exact_numbers() -> None:
@@ -420,14 +443,13 @@ def test_laws_of_local_answers_are_in_exact_numbers() -> None:
     update, start = plan.step("update-harbour").cost.epsilon, plan.step("initialize-north").cost.epsilon
     assert laws["update-harbour"] == {
         "label": "update-harbour",
-        "law": "discrete Laplace",
-        "scale": str(2 * 2 / update),
-        "sensitivity": "4",
+        "runs": [{"numbers": 8, "law": "discrete Laplace", "scale": str(2 * 2 / update), "sensitivity": "2"}],
         "protects_against": "anyone",
     }
     assert laws["initialize-north"]["epsilon_each"] == str(start / 1)
-    assert laws["parameters"]["sensitivity"] == "4"
-    assert laws["parameters"]["scale"] == str(4 / plan.step("parameters").cost.epsilon)
+    (run,) = laws["parameters"]["runs"]
+    assert run["sensitivity"] == "2"
+    assert run["scale"] == str(2 * 2 / plan.step("parameters").cost.epsilon)
 
 
 def test_queries_that_the_parties_did_not_answer_are_refused(tmp_path: Path) -> None:
