@@ -81,7 +81,7 @@ def verify_release(folder: Path, trusted: Set[str] | None) -> Verdict:
     1. the manifest is whole and the curator's signature is valid; 2. every file is there and has its hash, and no
     other file pretends to belong; 3. hash, plan, queries and noise are the study's; 4. the transcript is of this
     study and its roster; 5. each party's signature covers T, its planned steps, their queries and their cost, within
-    epsilon; 6. with a set of trusted fingerprints (`sha256:...`, or `NAME sha256:...` for one signer only), every
+    the budget; 6. with a set of trusted fingerprints (`sha256:...`, or `NAME sha256:...` for one signer only), every
     signer is in it.
     """
     # 1

@@ -404,11 +404,10 @@ def test_a_party_beside_the_roster_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_noise_law_is_in_exact_numbers_and_says_whom_it_protects_against() -> None:
-    (law,) = noise_law(STUDY, queries_of(STUDY))
-    terms = SumMoments().terms(plan_study(STUDY).step("moments"), STUDY)
-    assert isinstance(law, dict)
+    laws: list[Any] = noise_law(STUDY, queries_of(STUDY))
+    (law,) = laws
     assert law["label"] == "moments"
-    (run,) = terms.runs
+    (run,) = SumMoments().terms(plan_study(STUDY).step("moments"), STUDY).runs
     assert law["runs"] == [run.to_json()]
     sensitivity = moment_design(STUDY).sensitivity
     assert run.to_json() == {
@@ -423,6 +422,25 @@ def test_the_noise_law_is_in_exact_numbers_and_says_whom_it_protects_against() -
     (bare,) = noise_law(open_study, queries_of(open_study))
     assert isinstance(bare, dict)
     assert "but not a party, which can subtract its own share" in str(bare["protects_against"])
+
+
+def test_the_noise_law_of_a_study_with_delta_is_gaussian() -> None:
+    study = make_study(delta="1e-9")
+    laws: list[Any] = noise_law(study, queries_of(study))
+    ((run,), squared) = (laws[0]["runs"], moment_design(study).squared_sensitivity)
+    assert run["law"].startswith("sum over parties of discrete Gaussians")
+    assert run["squared_sensitivity"] == str(squared)
+    assert float(Fraction(run["square"])) == pytest.approx(squared / (2 * float(study.budget.rho) * 2), rel=1e-3)
+
+
+def test_a_release_with_more_rho_than_its_delta_allows_is_refused(tmp_path: Path) -> None:
+    """Whoever verifies checks the inequality again; the curator's signature does not replace it."""
+    folder = tmp_path / "release"
+    content = write_release(folder, make_study(seed=11, delta="1e-9"))
+    verify_release(folder, None)
+    content["study"]["rho"] = "0.016"
+    (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
+    assert "rho 0.016 at order 34.8651 is not within epsilon 1 and delta 0.000000001" in failure(folder)
 
 
 def test_laws_of_local_answers_are_in_exact_numbers() -> None:
