@@ -23,6 +23,7 @@ from synod.curator.network.evidence import Evidence
 from synod.curator.release.report.wording import MISSING, describe_domain, name_codes, name_runs
 
 BAND = math.log(20) / math.sqrt(2)
+FINE_BINS = 13
 Floats = NDArray[np.float64]
 
 
@@ -52,7 +53,7 @@ class Gauge:
 class Margin:
     """What the page shows of one attribute.
 
-    `shares` are of its categories or bins; `histogram` are shares of bins without a released counterpart; `groups`
+    `shares` are of its categories or bins; `histogram` are shares of bins as one drawing; `groups`
     are shares of parts of the codes, for attributes whose codes were counted bit by bit.
     """
 
@@ -203,7 +204,7 @@ def _table_margins(study: Study, evidence: Evidence, counts: Sequence[NDArray[np
         cells = np.ravel_multi_index([values[i] for i in own], [features[i].size for i in own])
         shares = tuple(_read_table(evidence, tuple(own), name_codes(coding), cells, drawn))
         if len(own) == 1 or _says_something(shares):
-            yield Margin(coding.attribute.name, describe_domain(coding), shares)
+            yield Margin(coding.attribute.name, describe_domain(coding), shares, _outline(coding, shares))
             continue
         shares = tuple(Reading(reading.label, reading.synthetic) for reading in shares)
         groups = tuple(_read_bit(evidence, coding, own, bit, values[bit], drawn) for bit in own)
@@ -212,6 +213,13 @@ def _table_margins(study: Study, evidence: Evidence, counts: Sequence[NDArray[np
             yield Margin(name, domain, histogram=shares, groups=groups)
         else:
             yield Margin(name, domain, shares, groups=groups)
+
+
+def _outline(coding: Coding, shares: Sequence[Reading]) -> tuple[Reading, ...]:
+    """A number's shares in the order of the numbers, where it has so many bins that a list of them shows no shape."""
+    if isinstance(coding.attribute, CategoricalAttribute) or coding.attribute.bins < FINE_BINS:
+        return ()
+    return tuple(shares[code] for code in coding.in_order())
 
 
 def _read_table(
