@@ -231,7 +231,7 @@ def test_two_studies_cannot_pass_the_cap_together(settings: PartySettings) -> No
 
 
 def test_two_studies_of_two_kinds_cannot_pass_either_cap(settings: PartySettings) -> None:
-    policy = {"max_epsilon_total": "1", "max_rho_total": {"epsilon": "1", "delta": "1e-9"}}
+    policy: dict[str, Any] = {"max_epsilon_total": "1", "max_rho_total": {"epsilon": "1", "delta": "1e-9"}}
     settings = make_settings(settings.source.parent, **policy)
     initialize(settings, spent=None, now=5)
     approve(settings, study_for(settings, epsilon="0.8"), now=6)

@@ -54,7 +54,7 @@ def test_3_epsilon_is_within_the_cap_for_one_study(tmp_path: Path) -> None:
     assert "max_epsilon_per_study" in refusal(settings, make_study(epsilon="0.500000000001"))
 
 
-RHO = {"max_rho_total": {"epsilon": "1", "delta": "1e-9"}}
+RHO: dict[str, Any] = {"max_rho_total": {"epsilon": "1", "delta": "1e-9"}}
 
 
 def test_3_a_study_with_delta_needs_leave(tmp_path: Path) -> None:

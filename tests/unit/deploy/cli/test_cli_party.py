@@ -270,7 +270,7 @@ def test_the_ledger_for_people(config: Path) -> None:
     assert "care-survey" in ending.out
 
 
-RHO = {"max_rho_total": {"epsilon": "0.8", "delta": "1e-9"}}
+RHO: dict[str, Any] = {"max_rho_total": {"epsilon": "0.8", "delta": "1e-9"}}
 
 
 @pytest.fixture
