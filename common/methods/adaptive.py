@@ -59,20 +59,17 @@ class Adaptive(Method):
         return {"bins": bins, "spikes": _usual_spikes(low, high), **attribute}
 
     def resolve(self, study: Study) -> Self:
-        """Writes out rounds, cells and splits."""
+        """Writes out rounds, cells and splits; more than one round needs pairs to look at."""
         sizes = sizes_of(study.model_copy(update={"method": self}))
-        rounds = (1 if _is_binary(sizes) else 5) if self.rounds == "auto" else self.rounds
-        cells = _useful_cells(study, sizes) if self.max_model_cells == "auto" else self.max_model_cells
-        splits = (1 if study.delta is None else 3) if self.splits == "auto" else self.splits
-        return self.model_copy(update={"rounds": rounds, "max_model_cells": cells, "splits": splits})
-
-    def check(self, study: Study) -> None:
-        """More than one round needs pairs to look at."""
-        if resolved(self.rounds) > 1 and len(sizes_of(study)) < 2:
+        rounds = (1 if len(sizes) < 2 or _is_binary(sizes) else 5) if self.rounds == "auto" else self.rounds
+        if rounds > 1 and len(sizes) < 2:
             raise invalid(
                 f"{study.name} has a single attribute that varies, so there are no pairs to ask for.",
                 "Leave `rounds` out, or write 1.",
             )
+        cells = _useful_cells(study, sizes) if self.max_model_cells == "auto" else self.max_model_cells
+        splits = (1 if study.delta is None else 3) if self.splits == "auto" else self.splits
+        return self.model_copy(update={"rounds": rounds, "max_model_cells": cells, "splits": splits})
 
     def plan(self, study: Study) -> tuple[Step, ...]:
         """One sum of everything, or one-way tables and then one or two stages of agreements and tables."""
@@ -132,9 +129,11 @@ def _useful_cells(study: Study, sizes: Sequence[int]) -> int:
 
 
 def _usual_spikes(low: Any, high: Any) -> list[Any]:
-    """The bounds, and 0 where it lies between them; nothing where the bounds are no numbers, which is refused later."""
+    """The bounds, and 0 where it lies between them; nothing for a constant, nor where the bounds are no numbers, which
+    is refused later.
+    """
     try:
-        inside = Decimal(str(low)) < 0 < Decimal(str(high))
+        varies, inside = Decimal(str(low)) < Decimal(str(high)), Decimal(str(low)) < 0 < Decimal(str(high))
     except ArithmeticError:
         return []
-    return [low, 0, high] if inside else [low, high]
+    return ([low, 0, high] if inside else [low, high]) if varies else []

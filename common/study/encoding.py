@@ -4,7 +4,7 @@ A categorical value is its position among the categories. A number is a level, t
 spaced points of its public range, or, for methods that count cells, the bin that it lies in, or one of its spikes,
 values that have codes of their own after those of the bins. A nullable attribute has one more code, the last, for a
 missing value. A level or a spike comes back as the number it stands for; a bin comes back as a number drawn uniformly
-in it.
+from what is left of it without spikes.
 """
 
 from dataclasses import dataclass
@@ -69,11 +69,11 @@ class Coding:
         assert isinstance(self.attribute, Numeric)
         if self.levels is not None or self.is_constant:
             return list(range(self.value_codes))
-        bins = _find_bins(self.attribute, np.array(self.spikes))
+        spikes = np.array(self.spikes)
+        bins = _find_bins(self.attribute, spikes)
+        sides = np.where(spikes < _middles(self, bins), -0.5, 0.5)
         keyed = [(float(code), code) for code in range(self.attribute.bins)]
-        for place, (spike, own) in enumerate(zip(self.spikes, bins.tolist(), strict=True)):
-            side = -0.5 if spike == _bin_start(self.attribute, own) else 0.5
-            keyed.append((own + side, self.attribute.bins + place))
+        keyed += [(key, self.attribute.bins + place) for place, key in enumerate((bins + sides).tolist())]
         return [code for _, code in sorted(keyed)]
 
 
@@ -91,14 +91,16 @@ def binned_codings(study: Study) -> tuple[Coding, ...]:
 
 
 def _spikes_of(attribute: Attribute) -> tuple[float, ...]:
-    """The spikes of a number, but for those that have a bin for themselves."""
+    """The spikes of a number, but for the last of a bin that holds nothing else: that one has the bin for itself."""
     if isinstance(attribute, CategoricalAttribute) or attribute.min == attribute.max:
         return ()
-    spikes = tuple(float(spike) for spike in attribute.spikes)
+    spikes = np.array([float(spike) for spike in attribute.spikes])
     if isinstance(attribute, RealAttribute):
-        return spikes
-    first, last = _bin_ends(attribute, _find_bins(attribute, np.array(spikes)))
-    return tuple(spike for spike, alone in zip(spikes, (first == last).tolist(), strict=True) if not alone)
+        return tuple(spikes.tolist())
+    bins = _find_bins(attribute, spikes)
+    first, last = _bin_ends(attribute, bins)
+    together = np.count_nonzero(bins[:, np.newaxis] == bins, axis=1)
+    return tuple(spikes[(together <= last - first) | (spikes < last)].tolist())
 
 
 def encode_numbers(coding: Coding, values: NDArray[np.float64]) -> Codes:
@@ -128,11 +130,19 @@ def _width(attribute: Numeric) -> float:
     return float(attribute.max) - float(attribute.min) + isinstance(attribute, IntegerAttribute)
 
 
-def _bin_start(attribute: Numeric, place: int) -> float:
-    """The least number of a bin."""
-    if isinstance(attribute, IntegerAttribute):
-        return float(_bin_ends(attribute, np.array([place]))[0][0])
-    return float(attribute.min) + place * (_width(attribute) / attribute.bins)
+def _middles(coding: Coding, bins: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The mean of what each bin stands for."""
+    attribute = coding.attribute
+    assert isinstance(attribute, Numeric)
+    if isinstance(attribute, RealAttribute):
+        places = bins.astype(np.float64) + 0.5
+        return float(attribute.min) + places * (_width(attribute) / attribute.bins)
+    first, last = _bin_ends(attribute, bins)
+    total, count = (last - first + 1) * (first + last) / 2, last - first + 1
+    for spike, own in zip(coding.spikes, _find_bins(attribute, np.array(coding.spikes)).tolist(), strict=True):
+        total, count = total - (bins == own) * spike, count - (bins == own)
+    middles: NDArray[np.float64] = total / count
+    return middles
 
 
 def _bin_ends(attribute: Numeric, bins: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -169,37 +179,42 @@ def _decode_bins(coding: Coding, codes: Codes, *, coins: Coins) -> NDArray[np.fl
     attribute = coding.attribute
     assert isinstance(attribute, Numeric)
     bins = np.minimum(codes.astype(np.int64), attribute.bins - 1)
-    places = bins + coins.draw_uniforms(len(codes))
-    numbers = float(attribute.min) + places * (_width(attribute) / attribute.bins)
     draw = _draw_integers if isinstance(attribute, IntegerAttribute) else _draw_reals
-    drawn = draw(coding, bins, numbers)
+    drawn = draw(coding, bins, coins.draw_uniforms(len(codes)))
     for place, spike in enumerate(coding.spikes):
         drawn[codes == attribute.bins + place] = spike
     return drawn
 
 
-def _draw_integers(coding: Coding, bins: NDArray[np.int64], numbers: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Rounds down without leaving the bin; what would be a spike takes the next place inside."""
+def _draw_integers(coding: Coding, bins: NDArray[np.int64], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
+    """One of the integers of each bin that are no spikes, all alike."""
     attribute = coding.attribute
     assert isinstance(attribute, IntegerAttribute)
     first, last = _bin_ends(attribute, bins)
-    whole = np.clip(np.floor(numbers), first, last)
-    for spike in coding.spikes:
-        whole += (whole == spike) * np.where(spike < last, 1, -1)
+    spikes = [(spike, (first <= spike) & (spike <= last)) for spike in coding.spikes]
+    count = last - first + 1 - sum(inside for _, inside in spikes)
+    whole = first + np.minimum(np.floor(uniforms * count), count - 1)
+    for spike, inside in spikes:
+        whole += inside & (spike <= whole)
     return whole.astype(np.int64)
 
 
-def _draw_reals(coding: Coding, bins: NDArray[np.int64], numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rounds without leaving the bin; what would leave it, or be a spike, takes the next place inside."""
+def _draw_reals(coding: Coding, bins: NDArray[np.int64], uniforms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A rounded number of each bin; what would leave the bin, or be a spike, takes the next place towards its middle.
+
+    A bin has 160 places or more, so it has room beside all spikes.
+    """
     attribute = coding.attribute
     assert isinstance(attribute, RealAttribute)
+    low, high, width = float(attribute.min), float(attribute.max), _width(attribute) / attribute.bins
     decimals = _decimals(attribute.min, attribute.max, 16 * attribute.bins)
-    rounded = np.round(numbers, decimals)
-    for spike in coding.spikes:
-        rounded += (rounded == spike) * 10.0**-decimals
-    astray = np.sign(bins - _find_bins(attribute, rounded))
-    moved = np.round(rounded + astray * 10.0**-decimals, decimals)
-    inside: NDArray[np.float64] = np.clip(moved, float(attribute.min), float(attribute.max))
+    drawn = np.round(low + (bins + uniforms) * width, decimals)
+    inwards = np.where(uniforms < 0.5, 10.0**-decimals, -(10.0**-decimals))
+    for _ in range(len(coding.spikes) + 2):
+        astray = (drawn < low) | (drawn > high) | (_find_bins(attribute, drawn) != bins)
+        astray |= np.isin(drawn, coding.spikes)
+        drawn = np.where(astray, np.round(drawn + inwards, decimals), drawn)
+    inside: NDArray[np.float64] = np.clip(drawn, low, high)
     return inside
 
 

@@ -180,6 +180,7 @@ class Study(Strict):
         binned = self.method.number_levels is None
         if not any(varies(attribute, binned=binned) for attribute in self.attributes):
             raise ValueError("schema: every attribute has a single value, so there is nothing to publish")
+        _refuse_unused_spikes(self)
         _refuse_repeats("party", [entry.name for entry in self.roster])
         _refuse_repeats("key", [entry.key for entry in self.roster])
         if self.roster and self.collusion >= len(self.roster):
@@ -262,6 +263,16 @@ def _check_rho(study: Study) -> None:
             f"rho {write_decimal(study.rho)} at order {write_decimal(study.order)} is not within epsilon "
             f"{write_decimal(study.epsilon)} and delta {write_decimal(study.delta)}; leave rho and order out to have "
             "them follow"
+        )
+
+
+def _refuse_unused_spikes(study: Study) -> None:
+    """Spikes have codes beside those of the bins, so only a method that counts bins can keep them."""
+    spiked = [attribute.name for attribute in study.attributes if getattr(attribute, "spikes", ())]
+    if spiked and study.method.number_levels is not None:
+        raise ValueError(
+            f"schema: {spiked[0]} has spikes, but {study.method.name} does not count bins, so it cannot keep them; "
+            "remove `spikes`, or choose another method"
         )
 
 

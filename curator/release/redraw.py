@@ -19,33 +19,45 @@ from synod.curator.methods.base import publisher_of
 from synod.curator.release.files import decode_table
 
 
-def redraw_rows(folder: Path, study: Study, seed: int) -> str:
-    """Draws the rows again and compares them with both tables; says what that proved, or why it was not done."""
+def redraw_rows(folder: Path, study: Study, seed: int) -> str | None:
+    """Draws the rows again, compares them with both tables, and says what that proved; None where the method's model
+    does not fix the rows, so that nothing is proven.
+
+    Raises:
+        SynodError: the model is not sound, or a table does not hold the rows that it gives.
+    """
     draw = publisher_of(study).draw
     if draw is None:
-        return f"the rows were not drawn again: the model of {study.method.name} does not fix them"
-    try:
-        columns = draw(study, _read_model(folder, study), seed)
-    except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError):
-        raise check_failed("model.json is not a model that rows can be drawn from.") from None
+        return None
+    columns = draw(study, _read_model(folder, study), seed)
     expected = decode_table(study, columns, coins=Coins.public(seed, "values"))
-    for name, found in _read_tables(folder, expected.schema).items():
-        if not found.equals(expected):
+    for name, read in {"synthetic.csv": _read_csv, "synthetic.parquet": _read_parquet}.items():
+        try:
+            is_same = read(folder / name, expected.schema).equals(expected)
+        except (OSError, pa.ArrowException):
+            raise check_failed(f"{name} cannot be read as a table of the study.") from None
+        if not is_same:
             raise check_failed(f"the rows of {name} are not those that the model and the seed give.")
     return f"all {study.rows:,} rows are those that the model and the seed give"
 
 
 def _read_model(folder: Path, study: Study) -> Any:
-    document = json.loads((folder / "model.json").read_bytes())
-    if document["method"] != study.method.name:
-        raise ValueError("the model is another method's")
+    try:
+        document = json.loads((folder / "model.json").read_bytes())
+    except (OSError, RecursionError, ValueError):
+        raise check_failed("model.json cannot be read.") from None
+    if not isinstance(document, dict) or document.get("method") != study.method.name or "model" not in document:
+        raise check_failed(f"model.json does not hold a model of {study.method.name}.")
     return document["model"]
 
 
-def _read_tables(folder: Path, schema: pa.Schema) -> dict[str, pa.Table]:
-    """Both tables in the schema's types."""
+def _read_csv(path: Path, schema: pa.Schema) -> pa.Table:
+    """The table in the schema's types; a row of one missing value is an empty line."""
     options = pa.csv.ConvertOptions(column_types=schema, null_values=[""], strings_can_be_null=True)
-    return {
-        "synthetic.csv": pa.csv.read_csv(folder / "synthetic.csv", convert_options=options),
-        "synthetic.parquet": pa.parquet.read_table(folder / "synthetic.parquet"),
-    }
+    parsing = pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False)
+    return pa.csv.read_csv(path, parse_options=parsing, convert_options=options)
+
+
+def _read_parquet(path: Path, schema: pa.Schema) -> pa.Table:
+    del schema
+    return pa.parquet.read_table(path)

@@ -8,6 +8,7 @@ deviation of the noise on a count.
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json
 from synod.common.privacy.coins import Coins
+from synod.common.runtime.errors import SynodError, check_failed
 from synod.common.study.encoding import Codes, codings_of
-from synod.common.study.features import features_of
+from synod.common.study.features import features_of, sizes_of
 from synod.common.study.study import Study
 from synod.curator.inference.junction import JunctionTree
 from synod.curator.inference.synthesis import draw_rows
@@ -60,13 +62,75 @@ def _weigh(shares: Floats) -> list[Json]:
 
 
 def read_tree(model: Any) -> tuple[JunctionTree, list[NDArray[np.int64]]]:
-    """The junction tree of a published model, and the weights of its cliques' cells."""
-    sizes = tuple(max(attribute["groups"]) + 1 for attribute in model["attributes"])
-    cliques = tuple(tuple(clique["attributes"]) for clique in model["cliques"])
-    parents = tuple(clique["parent"] for clique in model["cliques"])
-    tree = hang_cliques(sizes, cliques, parents)
-    weights = [np.array(clique["weights"], dtype=np.int64) for clique in model["cliques"]]
-    return tree, [w.reshape(tree.shape(clique)) for w, clique in zip(weights, cliques, strict=True)]
+    """The junction tree of a published model, and the weights of its cliques' cells.
+
+    Raises:
+        SynodError: the model is not one that rows can be drawn from.
+    """
+    parts = _read_record(model, "the model", unit=int, attributes=list, cliques=list, tables=list)
+    if parts["unit"] != UNIT:
+        raise _unsound("its unit is not 2^40")
+    sizes = tuple(_read_size(attribute, place) for place, attribute in enumerate(parts["attributes"]))
+    read = [_read_clique(clique, place, sizes) for place, clique in enumerate(parts["cliques"])]
+    cliques, parents = tuple(clique for clique, _, _ in read), tuple(parent for _, parent, _ in read)
+    _check_hung(sizes, cliques, parents)
+    return hang_cliques(sizes, cliques, parents), [weights for _, _, weights in read]
+
+
+def _read_clique(clique: Any, place: int, sizes: Sequence[int]) -> tuple[tuple[int, ...], int, NDArray[np.int64]]:
+    """The attributes of a clique of a published model, its parent, and the weights of its cells."""
+    what = f"clique {place}"
+    own = _read_record(clique, what, attributes=list, parent=int, weights=list)
+    attributes = tuple(_read_integers(own["attributes"], len(sizes) - 1, f"the attributes of {what}"))
+    if not attributes or any(a >= b for a, b in pairwise(attributes)):
+        raise _unsound(f"the attributes of {what} are not in ascending order")
+    shape = tuple(sizes[attribute] for attribute in attributes)
+    cells = _read_integers(own["weights"], UNIT, f"the weights of {what}")
+    if len(cells) != prod(shape) or not any(cells):
+        raise _unsound(f"the weights of {what} are not those of its cells")
+    return attributes, own["parent"], np.array(cells, dtype=np.int64).reshape(shape)
+
+
+def _check_hung(sizes: Sequence[int], cliques: Sequence[tuple[int, ...]], parents: Sequence[int]) -> None:
+    """Refuses cliques that are not listed parents first, or whose parent lacks what they share with earlier ones."""
+    held = set[int]()
+    for place, (clique, parent) in enumerate(zip(cliques, parents, strict=True)):
+        if parent not in (range(place) if place else [-1]):
+            raise _unsound(f"clique {place} does not come after its parent")
+        if place and not held.intersection(clique) <= set(cliques[parent]):
+            raise _unsound(f"clique {place} shares attributes with others that its parent lacks")
+        held.update(clique)
+    if not sizes or held != set(range(len(sizes))):
+        raise _unsound("its cliques do not hold every attribute")
+
+
+def _read_size(attribute: Any, place: int) -> int:
+    """How many groups an attribute of a published model has."""
+    what = f"attribute {place}"
+    own = _read_record(attribute, what, name=str, groups=list, weights=list)
+    groups = _read_integers(own["groups"], len(own["groups"]), f"the groups of {what}")
+    if not groups or list(dict.fromkeys(groups)) != list(range(max(groups) + 1)):
+        raise _unsound(f"the groups of {what} are not numbered by first occurrence")
+    if len(_read_integers(own["weights"], UNIT, f"the weights of {what}")) != len(groups):
+        raise _unsound(f"the weights of {what} are not those of its codes")
+    return max(groups) + 1
+
+
+def _read_record(value: Any, what: str, **kinds: type) -> dict[str, Any]:
+    """A mapping of exactly these keys to values of these types."""
+    if not isinstance(value, dict) or {key: type(part) for key, part in value.items()} != kinds:
+        raise _unsound(f"{what} is not a mapping of {', '.join(kinds)}")
+    return value
+
+
+def _read_integers(values: list[Any], largest: int, what: str) -> list[int]:
+    if not all(type(value) is int and 0 <= value <= largest for value in values):
+        raise _unsound(f"{what} are not whole numbers from 0 to {largest}")
+    return values
+
+
+def _unsound(why: str) -> SynodError:
+    return check_failed(f"model.json is not a model that rows can be drawn from: {why}.")
 
 
 def hang_cliques(
@@ -82,22 +146,25 @@ def hang_cliques(
 
 
 def draw_model(study: Study, model: Json, seed: int) -> list[Codes]:
-    """The rows of a published model, a function of the model and the seed alone: groups down the tree, then values."""
+    """The rows of a published model, a function of the model and the seed alone: groups down the tree, then values.
+
+    Raises:
+        SynodError: the model is not sound, or not one of this study's attributes.
+    """
     assert study.rows is not None
-    coins, published = Coins.public(seed, "rows"), _as_mapping(model)
-    drawn = draw_rows(*read_tree(published), study.rows, coins=coins)
-    codings = codings_of(study)
+    published: Any = model
+    coins, codings = Coins.public(seed, "rows"), codings_of(study)
+    tree, weights = read_tree(published)
+    found = [(attribute["name"], len(attribute["groups"])) for attribute in published["attributes"]]
+    if found != list(zip(_names(study), sizes_of(study), strict=True)):
+        raise _unsound("its attributes are not those of the study")
+    drawn = draw_rows(tree, weights, study.rows, coins=coins)
     columns: list[Codes] = [np.zeros(study.rows, dtype=coding.dtype) for coding in codings]
     for place, feature in enumerate(features_of(study)):
         attribute = published["attributes"][place]
         codes = _ungroup(drawn[:, place], attribute["groups"], attribute["weights"], coins=coins)
         columns[feature.attribute] = codes.astype(codings[feature.attribute].dtype)
     return columns
-
-
-def _as_mapping(model: Json) -> Any:
-    assert isinstance(model, dict)
-    return model
 
 
 def _ungroup(

@@ -159,8 +159,10 @@ def verify(folder: Path, trust: Path | None) -> None:
     trusted = _read_fingerprints(trust) if trust else None
     verdict = verify_release(folder, trusted)
     drawn = redraw_rows(folder, verdict.study, verdict.seed)
-    for line in (*verdict.lines, drawn):
+    for line in (*verdict.lines, *([drawn] if drawn else [])):
         say(f"ok  {line}")
+    if drawn is None:
+        say(f"--  not checked: the rows. The model of {verdict.study.method.name} does not fix them.")
     for name, key in verdict.signers.items():
         say(f"    {name} signed with {key}")
     if trusted is None:

@@ -144,11 +144,13 @@ def test_defaults_are_written_out() -> None:
         "out_of_domain": "refuse",
     }  # fmt: skip
     assert b == {
-        "name": "b", "type": "integer", "nullable": False, "min": 0, "max": 4, "bins": 5, "out_of_domain": "refuse"
+        "name": "b", "type": "integer", "nullable": False, "min": 0, "max": 4, "bins": 5, "spikes": [],
+        "out_of_domain": "refuse",
     }  # fmt: skip
     assert c["bins"] == 16
     assert d == {
-        "name": "d", "type": "real", "nullable": False, "min": "0", "max": "9.5", "bins": 16, "out_of_domain": "refuse"
+        "name": "d", "type": "real", "nullable": False, "min": "0", "max": "9.5", "bins": 16, "spikes": [],
+        "out_of_domain": "refuse",
     }  # fmt: skip
 
 

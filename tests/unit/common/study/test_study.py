@@ -43,6 +43,7 @@ def entry(index: int, **changes: Any) -> dict[str, Any]:
 
 
 REMOVED: Any = None
+METHODS = "name must be one of adaptive, dp-ccbn, dp-subn, hpdp-dp, independent"
 
 
 @pytest.mark.parametrize(
@@ -62,12 +63,12 @@ REMOVED: Any = None
         ({"method": "hpdp-dp"}, "method:", "is a mapping with a name"),
         ({"method": 5}, "method:", "is a mapping with a name"),
         ({"method": ["hpdp-dp"]}, "method:", "is a mapping with a name"),
-        ({"method": {}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
-        ({"method": {"name": "magic"}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
-        ({"method": {"name": ["hpdp-dp"]}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
-        ({"method": {"name": {"a": 1}}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
-        ({"method": {"name": 5}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
-        ({"method": {"name": None}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
+        ({"method": {}}, "method:", METHODS),
+        ({"method": {"name": "magic"}}, "method:", METHODS),
+        ({"method": {"name": ["hpdp-dp"]}}, "method:", METHODS),
+        ({"method": {"name": {"a": 1}}}, "method:", METHODS),
+        ({"method": {"name": 5}}, "method:", METHODS),
+        ({"method": {"name": None}}, "method:", METHODS),
         ({"method": {"name": "hpdp-dp", 5: 6}}, "method.5:", "Keys should be strings"),
         ({"method": {"name": "hpdp-dp", "version": 2}}, "method.version:", "should be 1"),
         ({"method": {"name": "hpdp-dp", "theta": 6}}, "method.theta", "not known"),

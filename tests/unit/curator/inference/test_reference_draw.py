@@ -1,6 +1,5 @@
 """The reference draw against slow twins: one-hot blocks written out, and the fit in double precision as it was."""
 
-import time
 from typing import Any
 
 import numpy as np
@@ -130,14 +129,3 @@ def test_the_fit_finds_the_correlations_that_its_slow_form_finds(noise: float) -
     chance = distance(slow, other)
     assert distance(fast, slow) < 1.3 * chance
     assert distance(slow, targets.correlation) > 3 * chance
-
-
-@pytest.mark.slow
-def test_hundreds_of_categories_take_less_than_half_of_the_slow_form() -> None:
-    design, targets = town_targets(400)
-    seconds = []
-    for match in (gaussian._match_correlations, match_slowly):
-        start = time.process_time()
-        match(design, targets, seed=1)
-        seconds.append(time.process_time() - start)
-    assert seconds[0] < seconds[1] / 2

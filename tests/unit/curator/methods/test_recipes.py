@@ -12,6 +12,7 @@ import pytest
 
 from synod.common.crypto.canonical import Json, canonical_bytes
 from synod.common.methods.dp_ccbn import candidate_families, largest_sum
+from synod.common.privacy.coins import Coins
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query, check_within
 from synod.common.protocol.queries.marginals import SumMarginals
@@ -67,7 +68,7 @@ def check_publication(study: Study, publication: Publication) -> pa.Table:
     assert [column.dtype for column in publication.columns] == [coding.dtype for coding in codings]
     assert all(int(c.max()) < coding.size for c, coding in zip(publication.columns, codings, strict=True))
     assert canonical_bytes(publication.model)
-    table = decode_table(study, publication.columns, rng=np.random.default_rng(2))
+    table = decode_table(study, publication.columns, coins=Coins.public(2, "values"))
     assert table.num_rows == study.rows
     assert table.column_names == [attribute.name for attribute in study.attributes]
     for attribute, column in zip(study.attributes, table.columns, strict=True):
@@ -111,12 +112,11 @@ class Recorder:
 
 
 def record(study: Study, tables: Sequence[Sequence[Codes]]) -> tuple[Publication, Recorder]:
-    rng = np.random.default_rng(1)
-    recorder = Recorder(InProcessParties(study, tables, seeded(1), rng))
+    recorder = Recorder(InProcessParties(study, tables, seeded(1), np.random.default_rng(1)))
     parties: Parties = recorder
 
     async def run() -> Publication:
-        return await base.publish(study, parties, rng=rng)
+        return await base.publish(study, parties, seed=1)
 
     return asyncio.run(run()), recorder
 

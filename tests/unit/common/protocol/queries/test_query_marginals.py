@@ -14,12 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synod.common.privacy.cost import Cost
-from synod.common.privacy.laws import GaussianLaw, LaplaceLaw, NoiseLaw
+from synod.common.privacy.laws import TABLE, GaussianLaw, LaplaceLaw, NoiseLaw
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import NoiseRun, _noisiest, check_within, sample_runs
 from synod.common.protocol.queries.marginals import (
     LARGEST_SHARE,
-    TABLE,
     Grouping,
     LocalMarginals,
     Sets,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from synod.common.privacy.coins import Coins
 from synod.common.privacy.noise import sample_shares, share_variance
 from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.study import Study
@@ -83,7 +84,7 @@ def test_moments_give_mean_and_deviation_of_numbers(moments: RenderedReport) -> 
 
 
 def test_a_histogram_is_that_of_the_decoded_rows(moments: RenderedReport) -> None:
-    table = decode_table(moments.study, moments.publication.columns, rng=np.random.default_rng(1)).to_pydict()
+    table = decode_table(moments.study, moments.publication.columns, coins=Coins.public(1, "values")).to_pydict()
     ages, incomes = table["age"], [value for value in table["income"] if value is not None]
     counts = [sum(a * 101 <= 8 * x < (a + 1) * 101 for x in ages) for a in range(8)]
     assert [r.synthetic * len(ages) for r in by_name(moments)["age"].histogram] == pytest.approx(counts)
