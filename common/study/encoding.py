@@ -7,13 +7,14 @@ missing value. A level or a spike comes back as the number it stands for; a bin 
 in it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synod.common.privacy.coins import Coins
+from synod.common.privacy.coins import KEY_BYTES, Coins
 from synod.common.study.schema import Attribute, CategoricalAttribute, IntegerAttribute, RealAttribute
 from synod.common.study.study import Study
 
@@ -88,6 +89,22 @@ def codings_of(study: Study) -> tuple[Coding, ...]:
 def binned_codings(study: Study) -> tuple[Coding, ...]:
     """The codings of a study's schema with every number in its bin, whatever the method."""
     return tuple(Coding(attribute, None) for attribute in study.attributes)
+
+
+def to_bins(study: Study, columns: Sequence[Codes]) -> list[Codes]:
+    """A study's own codes in the schema's bins, whatever the method."""
+    pairs = zip(codings_of(study), binned_codings(study), columns, strict=True)
+    return [_to_bins(coding, binned, codes) for coding, binned, codes in pairs]
+
+
+def _to_bins(coding: Coding, binned: Coding, codes: Codes) -> Codes:
+    """The bin of the number that each level or spike stands for; a missing value stays one."""
+    if coding == binned or isinstance(coding.attribute, CategoricalAttribute):
+        return codes
+    every = np.arange(coding.value_codes).astype(coding.dtype)
+    numbers = decode_numbers(coding, every, coins=Coins(bytes(KEY_BYTES)))  # where in its bin a number is, is no matter
+    bins = encode_numbers(binned, numbers.astype(np.float64))
+    return np.append(bins, binned.value_codes).astype(binned.dtype)[codes]
 
 
 def _spikes_of(attribute: Attribute) -> tuple[float, ...]:

@@ -28,7 +28,7 @@ from synod.curator.inference.descent import Fitted, fit
 from synod.curator.inference.junction import build_tree, tree_cells
 from synod.curator.inference.measurements import Measurement, SignedSums
 from synod.curator.inference.pairs import pair_tables
-from synod.curator.methods.base import Parties, Publication, Publisher, Released, register
+from synod.curator.methods.base import Numbers, Parties, Publication, Publisher, Released, register
 from synod.curator.release.report.models.cliques import clique_error, describe_cliques
 from synod.curator.structure.grouped import GroupedFeatures, orders_of
 from synod.curator.structure.groups import OneWay, estimate_shares, group_values
@@ -362,6 +362,22 @@ def typical_queries(study: Study) -> Mapping[str, Query[Any]]:
     return typical
 
 
+MOSTLY_NOISE = (
+    "A table of two columns would be mostly noise: an average cell has {:.2g} times as many rows as its noise. Publish "
+    "columns alone with `rounds: 1`, or give the study more rows or epsilon."
+)
+
+
+def advise(study: Study, numbers: Numbers | None) -> Sequence[str]:
+    """That there are too few rows for pairs; of real rows there is nothing to say."""
+    if numbers is not None or asks_everything(study):
+        return ()
+    typical, steps = typical_queries(study), plan_study(study).steps
+    asked = ((step, typical[step.label]) for step in steps if step.phase == "tables")
+    found = [query.cell_to_noise(step, study) for step, query in asked if isinstance(query, SumMarginals)]
+    return [MOSTLY_NOISE.format(min(found))] if found and min(found) < 1 else ()
+
+
 register(
     "adaptive",
     Publisher(
@@ -371,6 +387,7 @@ register(
         expected_error=clique_error,
         warnings=warnings,
         typical_queries=typical_queries,
+        advise=advise,
         draw=draw_model,
     ),
 )

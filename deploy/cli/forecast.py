@@ -9,19 +9,33 @@ from synod.common.study.promise import explain_delta, name_budget
 from synod.common.study.study import Study
 from synod.deploy.cli.terminal import say, show_table
 from synod.deploy.study.columns import NOTE
-from synod.deploy.study.forecast import Forecast, compare_alternatives, forecast_study
+from synod.deploy.study.forecast import ColumnsAlone, Forecast, compare_alternatives, forecast_columns, forecast_study
+
+ALONE = (
+    "Columns alone: the noise on a share of the rows if the whole budget went into one-way tables of all columns, in "
+    "the schema's bins, and nothing were asked about how columns go together."
+)
 
 
 def forecast_document(study: Study, remarks: Sequence[str], *, of_rows: bool) -> dict[str, Any]:
     """The forecast for a machine; `note` says whether its remarks are private, where they come from rows."""
-    rounds = [asdict(found) for found in forecast_study(study)]
-    document = {"rounds": rounds, "alternatives": compare_alternatives(study), "remarks": list(remarks)}
+    alone = forecast_columns(study)
+    document = {
+        "rounds": [asdict(found) for found in forecast_study(study)],
+        "columns_alone": asdict(alone) if alone else None,
+        "alternatives": compare_alternatives(study),
+        "remarks": list(remarks),
+    }
     return document | ({"note": NOTE} if of_rows else {})
 
 
 def show_forecast(study: Study, remarks: Sequence[str], *, of_rows: bool) -> None:
     """The forecast for people."""
-    _show_rounds(study, forecast_study(study))
+    rounds, alone = forecast_study(study), forecast_columns(study)
+    _show_rounds(study, rounds, alone)
+    if alone is not None:
+        say(ALONE)
+    _show_cells(rounds)
     if study.delta is not None:
         say(f"All of it for {name_budget(study)}. {explain_delta(study)}")
     alternatives = compare_alternatives(study)
@@ -34,7 +48,7 @@ def show_forecast(study: Study, remarks: Sequence[str], *, of_rows: bool) -> Non
         say(f"- {remark}")
 
 
-def _show_rounds(study: Study, rounds: Sequence[Forecast]) -> None:
+def _show_rounds(study: Study, rounds: Sequence[Forecast], alone: ColumnsAlone | None) -> None:
     rows = [
         [
             r.label,
@@ -47,6 +61,19 @@ def _show_rounds(study: Study, rounds: Sequence[Forecast]) -> None:
         ]
         for r in rounds
     ]
+    if alone is not None:
+        rows.append(["columns alone", f"{alone.numbers:,}", "", "", "", "", f"±{alone.error:.4f}"])
     headings = ["round", "numbers", "ciphers", "sent", "work", "memory", "noise"]
     steps = len(plan_study(study).steps)
     show_table(headings, rows, title=f"{study.name}: {steps} rounds; of each encrypted one, for a party")
+
+
+def _show_cells(rounds: Sequence[Forecast]) -> None:
+    """How many rows an average cell of each round's tables has, in deviations of its noise."""
+    found = {r.label: r.cell_to_noise for r in rounds if r.cell_to_noise is not None}
+    if not found:
+        return
+    say(f"Rows of an average cell against its noise: {', '.join(f'{label} {x:.2g}' for label, x in found.items())}.")
+    drowned = [label for label, ratio in found.items() if ratio < 1]
+    if drowned:
+        say(f"An average cell has fewer rows than its noise in {', '.join(drowned)}: such tables are mostly noise.")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from math import prod
+from math import prod, sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -209,6 +209,11 @@ class SumMarginals(Tables, SumQuery[list[Counts]]):
     def variances(self, step: Step, study: Study) -> list[float]:
         """The variance of the noise on a cell of each table."""
         return [sum_law(step, study, TABLE, part=part).variance for part in self.parts()]
+
+    def cell_to_noise(self, step: Step, study: Study) -> float:
+        """How many rows an average cell has, in deviations of the noise on it."""
+        terms = self.terms(step, study)
+        return study.total_rows * len(self.sets) / (terms.length * sqrt(terms.variance))
 
     def bounds(self, study: Study) -> tuple[int, int]:
         """A count is of rows."""

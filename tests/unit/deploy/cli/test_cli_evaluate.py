@@ -97,6 +97,50 @@ def test_the_figures_for_people(tables: tuple[Path, Path, Path]) -> None:
     assert "Drawn" not in ending.out
 
 
+def test_columns_alone_stand_beside_every_figure(tables: tuple[Path, Path, Path]) -> None:
+    """Age follows sex, which columns alone cannot keep: they are good for one column and bad for two."""
+    study, real, _ = tables
+    tables = study, real, real
+    keys = ["sha256:" + digit * 64 for digit in "12"]
+    write_study(study, epsilon=200, roster={"north": (keys[0], 100), "valley": (keys[1], 200)})
+    figures = evaluate(tables, "--target", "sex")
+    alone = figures["columns_alone"]
+    assert alone == evaluate(tables, "--target", "sex")["columns_alone"], "the same in every run"
+    assert alone["tvd1"] < 0.02
+    assert alone["tvd2"] > figures["tvd2"]
+    assert alone["tvd3"] > figures["tvd3"]
+    assert alone["misclassification"]["sex"] > figures["misclassification"]["sex"]["synthetic"]
+    assert alone["mutual_information"] is None
+    out = synod("evaluate", *tables[1:], "--study", study, "--target", "sex").out
+    assert "Columns alone: what is left if each column is published by itself" in out
+    assert out.count("columns alone") == 3, "in each table"
+    for name in ("tvd", "hellinger"):
+        for order in (1, 2, 3):
+            assert f"{figures[f'{name}{order}']:.4f}" in out
+            assert f"{alone[f'{name}{order}']:.4f}" in out
+    for figure in (*alone["range_queries"].values(), alone["misclassification"]["sex"]):
+        assert f"{figure:.4f}" in out
+    assert "worse than columns alone" not in out
+
+
+def test_a_table_that_is_worse_than_columns_alone_is_called_that(tables: tuple[Path, Path, Path]) -> None:
+    study, real, synthetic = tables
+    write_study(study, epsilon=200, roster={})
+    synthetic.write_text(f"{HEADER}\n" + "F,0,0,a\n" * 50)
+    out = synod("evaluate", real, synthetic, "--study", study).out
+    assert "The published table is worse than columns alone for pairs of columns" in out
+    assert evaluate(tables)["tvd2"] > evaluate(tables)["columns_alone"]["tvd2"]
+
+
+def test_columns_alone_follow_the_budget(tables: tuple[Path, Path, Path]) -> None:
+    """Less epsilon is more noise; a study with a delta need not be resolved."""
+    figures = []
+    for budget in ({"epsilon": "0.05"}, {"epsilon": "0.05", "delta": "1e-4"}, {"epsilon": "20"}):
+        write_study(tables[0], roster={}, **budget)
+        figures.append(evaluate(tables)["columns_alone"]["tvd1"])
+    assert min(figures[:2]) > 10 * figures[2]
+
+
 def test_bits_are_more_marginals(tables: tuple[Path, Path, Path]) -> None:
     figures = evaluate(tables, "--encoding", "bits")
     assert figures["encoding"] == "bits"
@@ -133,7 +177,9 @@ def test_a_study_without_a_roster_or_with_another_number_of_rows(tables: tuple[P
     before = evaluate(tables)
     assert before["rows"]["real"] != 10, "the roster's"
     write_study(tables[0], roster={})
-    assert evaluate(tables) == before
+    after = evaluate(tables)
+    assert after.pop("columns_alone") != before.pop("columns_alone"), "one party's noise, on as many rows as there are"
+    assert after == before
 
 
 def test_a_folder_of_real_tables_and_a_release(tables: tuple[Path, Path, Path], tmp_path: Path) -> None:
@@ -159,6 +205,9 @@ def test_mutual_information_of_a_release(tables: tuple[Path, Path, Path], tmp_pa
         assert evaluate(tables, "--network", network)["mutual_information"] == held
     text = synod("evaluate", real, release, "--study", study).out
     assert f"{held['real']:.3f} bits in the real rows" in text
+    alone = evaluate((study, real, release))["columns_alone"]["mutual_information"]
+    assert alone < held["real"] / 2, "what one column tells about another is lost"
+    assert f"{alone:.3f} with columns alone" in text
 
 
 def test_misclassification_of_targets(tables: tuple[Path, Path, Path]) -> None:
