@@ -42,7 +42,10 @@ class Limits:
     last_iterations: int = LAST_ITERATIONS
 
 
-def publish_aim(place: Place, limits: Limits = Limits()) -> list[Integers]:
+USUAL_LIMITS = Limits()
+
+
+def publish_aim(place: Place, limits: Limits = USUAL_LIMITS) -> list[Integers]:
     """As many rows as there are, in the columns' own codes."""
     features = len(place.sizes)
     rho = place.rho / (ROUNDS_PER_ATTRIBUTE * features)

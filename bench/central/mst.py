@@ -53,7 +53,9 @@ def group_columns(place: Place, groups: Sequence[Integers]) -> Place:
 
 def add_up(one: Measurement, groups: Integers) -> Measurement:
     """A noisy one-way table of groups."""
-    return Measurement(one.attributes, np.bincount(groups, weights=one.values), one.variance * np.bincount(groups))
+    counts = np.bincount(groups, weights=one.values).astype(np.float64)
+    members = np.bincount(groups).astype(np.float64)
+    return Measurement(one.attributes, counts, one.variance * members)
 
 
 def span_pairs(place: Place, base: Sequence[Floats], rho: float) -> list[Pair]:
@@ -80,4 +82,5 @@ def ungroup(column: Integers, groups: Integers, *, rng: np.random.Generator) -> 
     values = np.argsort(groups, kind="stable")
     sizes = np.bincount(groups)
     starts = np.cumsum(sizes) - sizes
-    return values[starts[column] + rng.integers(0, sizes[column])]
+    drawn: Integers = values[starts[column] + rng.integers(0, sizes[column])]
+    return drawn

@@ -69,7 +69,7 @@ class Place:
         return len(self.columns[0])
 
     def deviation(self, rho: float) -> float:
-        """Of the noise on each count of a table that costs rho: the Gaussian mechanism is squared / (2 sigma^2)-zCDP."""
+        """Of the noise on each count of a table that costs rho, which is squared / (2 deviation^2)."""
         return sqrt(self.neighbours.squared / (2 * rho))
 
     def measure(self, attributes: Attributes, rho: float) -> Measurement:
@@ -127,7 +127,8 @@ def fit_measured(
 
 def marginals_of(model: Fitted) -> dict[Attributes, Floats]:
     """The probabilities of every attribute and of every two under a model."""
-    found: dict[Attributes, Floats] = dict(pair_tables(model.tree, model.tables))
+    found: dict[Attributes, Floats] = {}
+    found.update(pair_tables(model.tree, model.tables).items())
     for attribute in range(len(model.tree.sizes)):
         pair = next(pair for pair in found if attribute in pair)
         found[(attribute,)] = found[pair].sum(axis=1 - pair.index(attribute))

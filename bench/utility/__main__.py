@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from bench.utility.markdown import write_table, to_json
+from bench.utility.markdown import to_json, write_table
 from bench.utility.measure import Source, measure_references
 from bench.utility.runs import make_rows, run_settings
 from bench.utility.settings import ALIKE, METHODS, PURE, make_central, make_grid, with_baselines

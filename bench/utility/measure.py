@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from bench.central.aim import publish_aim
 from bench.central.mst import publish_mst
 from bench.central.place import NEIGHBOURS, Place
-from bench.columns import publish_columns
 from bench.utility.settings import ALIKE, CENTRAL, COLUMNS, Setting, study_of
 from synod.common.privacy.coins import Coins
 from synod.common.runtime.errors import SynodError, invalid
 from synod.common.runtime.yamltext import load_yaml
 from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.study import Study, parse_study
+from synod.deploy.evaluate.baseline import publish_columns
 from synod.deploy.evaluate.classifiers import TEST_SHARE, Target, classes_of, indicators_of, parse_target
 from synod.deploy.evaluate.marginals import measure_marginals
 from synod.deploy.evaluate.tables import Table, bin_table, make_table, read_columns
@@ -74,7 +74,7 @@ def publish(source: Source, setting: Setting, study: Study, real: Table, *, seed
     """The published table in the schema's bins."""
     rng, coins = np.random.default_rng(seed), Coins(seed.to_bytes(32, "big"))
     if setting.method == COLUMNS:
-        return publish_columns(study, real, coins=coins)
+        return publish_columns(study, real, real.rows, coins=coins, rng=rng)
     if setting.is_central:
         return publish_central(setting, study, real, rng=rng)
     dealt = deal_rows(source, setting, study, real, rng=rng)
@@ -87,7 +87,7 @@ def publish_central(setting: Setting, study: Study, real: Table, *, rng: np.rand
     columns = [column.astype(np.int64) for column in real.columns]
     place = Place(columns, real.sizes, float(study.budget.rho), NEIGHBOURS[neighbours], rng)
     drawn = CENTRAL_METHODS[method](place)
-    typed = tuple(new.astype(old.dtype) for new, old in zip(drawn, real.columns, strict=True))
+    typed: tuple[Codes, ...] = tuple(new.astype(np.uint16) for new in drawn)
     return Table(real.names, real.sizes, real.values, typed)
 
 

@@ -28,6 +28,7 @@ OWN = SYNOD[:1]
 SORTED = {"adult": ("marital-status", "age"), "nltcs": ("managing money",)}
 TARGETS = {"adult": "income", "nltcs": None}
 OFTEN, SELDOM = 5, 3
+SLOW = ("dp-subn", "independent")
 SECTION = re.compile(r"(<!-- figures: ([\w -]+) -->\n)(.*?)(<!-- end of figures -->)", re.DOTALL)
 
 
@@ -41,7 +42,7 @@ class Section:
 
 def sections_of(table: str) -> list[Section]:
     """The tables of the page about one table of rows: with delta, pure, and other parties."""
-    deltas, pure = [], []
+    deltas, pure = list[Setting](), list[Setting]()
     for epsilon in EPSILONS:
         deltas += [*make_grid(SYNOD, [3], [1], [epsilon], [DELTA]), *make_central([epsilon], [DELTA])]
         pure += make_grid(SYNOD, [3], [1], [epsilon], [PURE])
@@ -62,6 +63,7 @@ def measure_table(data: Path, table: str, results: Path, *, workers: int) -> dic
     source = Source(data / table / "study.yaml", data / table / f"{table}.csv", TARGETS[table])
     sections = sections_of(table)
     settings = with_baselines(setting for section in sections for setting in section.settings)
+    settings.sort(key=lambda setting: setting.method.startswith(SLOW))
     wanted = {setting: count_runs(setting) for setting in settings}
     found = run_settings(source, wanted, results, workers=workers, tell=click.echo)
     references = measure_references(source)
