@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
+MOST_DIGITS = 15
 _NUMBER = r"([0-9]{1,1000})(?:/([0-9]{1,1000}))?"
 _WRITTEN = re.compile(rf"(?:epsilon:{_NUMBER})?\+?(?:rho:{_NUMBER})?")
 
@@ -97,5 +98,7 @@ FREE = Cost()
 
 
 def _describe(number: Fraction) -> str:
-    decimal = f"{float(number):.6g}"
-    return decimal if Fraction(decimal) == number else f"{number} (about {decimal})"
+    short, exact = f"{float(number):.6g}", f"{float(number):.{MOST_DIGITS}g}"
+    if Fraction(exact) == number:
+        return exact
+    return f"{number} (about {short})"
