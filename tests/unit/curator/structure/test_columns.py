@@ -15,7 +15,7 @@ from tests.support.studies import categorical, integer, make_study, real, study_
 SCHEMA: list[dict[str, Any]] = [
     categorical("sex", 2),
     categorical("only", 1),
-    integer("age", 0, 100, bins=8, spikes=[0]),
+    integer("age", 0, 100, bins=8),
     real("income", "0", "1", bins=26, nullable=True),
 ]
 
