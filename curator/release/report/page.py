@@ -12,6 +12,7 @@ from synod.common.study.promise import write_delta
 from synod.common.study.schema import write_decimal
 from synod.common.study.study import Study
 from synod.curator.methods.base import CountError, Publication, publisher_of
+from synod.curator.release.report.alone import ColumnsAlone, measure_alone
 from synod.curator.release.report.figures import show_margins
 from synod.curator.release.report.markup import Html, join, tag
 from synod.curator.release.report.sections import (
@@ -35,10 +36,11 @@ def write_report(study: Study, publication: Publication, queries: Mapping[str, A
     """The whole page."""
     publisher = publisher_of(study)
     error, model = publisher.expected_error(study, publication), publisher.describe(study, publication)
+    alone = measure_alone(study, publication)
     sections = {
         "parties": ("Who published what", show_parties(study, imprint)),
         "budget": ("The privacy budget", show_budget(study, queries)),
-        "error": ("How far off a count is", show_error(study, error)),
+        "error": ("How far off a count is", show_error(study, error, alone)),
         "columns": ("Column by column", join([_introduce_columns(study), show_margins(study, publication)])),
         "model": (model.title, Html.escape(model.content)),
         "caveats": ("What not to do with it", show_caveats(study)),
@@ -47,7 +49,7 @@ def write_report(study: Study, publication: Publication, queries: Mapping[str, A
     }
     body = tag(
         "body",
-        _opening(study, error, imprint),
+        _opening(study, error, alone, imprint),
         _contents({key: title for key, (title, _) in sections.items()}),
         tag("main", *(_section(key, title, content) for key, (title, content) in sections.items())),
         tag("footer", _closing(imprint)),
@@ -67,7 +69,7 @@ def _head(study: Study) -> Html:
     )
 
 
-def _opening(study: Study, error: CountError, imprint: Imprint) -> Html:
+def _opening(study: Study, error: CountError, alone: ColumnsAlone | None, imprint: Imprint) -> Html:
     names = [entry.name for entry in study.roster]
     shown = names if len(names) <= MOST_NAMES else [*names[: MOST_NAMES - 1], f"{len(names) - MOST_NAMES + 1} others"]
     lead = (
@@ -80,21 +82,23 @@ def _opening(study: Study, error: CountError, imprint: Imprint) -> Html:
         tag("p", f"Report of a release · Synod {imprint.version}", class_="kind"),
         tag("h1", study.name),
         tag("p", lead, class_="lead"),
-        tag("dl", *_tiles(study, error), class_="tiles"),
+        tag("dl", *_tiles(study, error, alone), class_="tiles"),
     )
 
 
-def _tiles(study: Study, error: CountError) -> list[Html]:
-    size, alone = error.deviation, len(study.roster) == 1
+def _tiles(study: Study, error: CountError, alone: ColumnsAlone | None) -> list[Html]:
+    size, is_one = error.deviation, len(study.roster) == 1
+    baseline = "" if alone is None else f"; {name_error(alone.deviation)} for one value with columns published alone"
     holds = "holds its own rows, and shows them to nobody"
     return [
         _tile("Synthetic rows", whole(study.rows or 0), f"from {whole(study.total_rows)} real ones"),
-        _tile("Parties", whole(len(study.roster)), holds if alone else f"each {holds}"),
+        _tile("Parties", whole(len(study.roster)), holds if is_one else f"each {holds}"),
         _tile("Privacy budget", _name_budget(study), f"for each row; {name_adversary(study)}"),
         _tile(
             "Error of a 2-way count",
             "\u2013" if size is None else name_error(size),
-            _without_error(error) if size is None else f"rows of {whole(study.total_rows)}, typically, from noise",
+            (_without_error(error) if size is None else f"rows of {whole(study.total_rows)}, typically, from noise")
+            + baseline,
         ),
     ]
 

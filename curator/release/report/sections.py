@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from synod.common.study.promise import name_budget
 from synod.common.study.study import RosterEntry, Study
 from synod.curator.methods.base import CountError, publisher_of
+from synod.curator.release.report.alone import ColumnsAlone
 from synod.curator.release.report.charts import fold_table
 from synod.curator.release.report.markup import Html, join, tag
-from synod.curator.release.report.wording import listed, name_parties, percent_about, plural, rounded, whole
+from synod.curator.release.report.wording import listed, name_parties, percent, percent_about, plural, rounded, whole
 
 LEAST_ERROR = 0.1
 MOST_AUTHORS = 8
@@ -56,13 +57,14 @@ def _party_row(entry: RosterEntry) -> Html:
     return tag("tr", name, tag("td", whole(entry.rows)), tag("td", _key(entry.key)))
 
 
-def show_error(study: Study, error: CountError) -> Html:
-    """The error of a 2-way count, in plain words."""
+def show_error(study: Study, error: CountError, alone: ColumnsAlone | None) -> Html:
+    """The error of a 2-way count, in plain words, and what columns published independently would be like."""
+    baseline = [] if alone is None else [tag("p", _describe_alone(alone))]
     if error.deviation is None:
-        return join([tag("p", error.otherwise), _left_out(study)])
+        return join([tag("p", error.otherwise), *baseline, _left_out(study)])
     figure = tag("strong", f"{name_error(error.deviation)} out of {whole(study.total_rows)}", class_="figure")
     words = _describe_error(study, error.deviation, error.counted)
-    return join([tag("p", figure), tag("p", words), *_about_features(error), _left_out(study)])
+    return join([tag("p", figure), tag("p", words), *_about_features(error), *baseline, _left_out(study)])
 
 
 def name_error(size: float) -> str:
@@ -103,6 +105,19 @@ def _describe_pairs(error: CountError) -> str:
     if error.covered + error.partial < error.pairs:
         words += " What is said of the others follows from the model alone."
     return words
+
+
+def _describe_alone(alone: ColumnsAlone) -> str:
+    """The baseline: less noise, and nothing of how columns go together."""
+    noise = f"about {rounded(alone.deviation)} rows" if alone.deviation >= LEAST_ERROR else "less than a tenth of a row"
+    return (
+        "For comparison: with columns published independently, at the same cost, a count of one value would typically "
+        f"be off by {noise} because of the noise. Columns published independently would miss how columns go together: "
+        f"on average over pairs of columns, {percent(alone.missed)} of the published rows would have to move to "
+        "another cell of the two columns' table, in the schema's bins, to make the two independent. Of columns that "
+        f"have nothing to do with each other, {percent(alone.by_chance)} would, by the chance in the draw of the rows. "
+        "Where the two figures are close, the table says little more about pairs than its single columns do."
+    )
 
 
 def _left_out(study: Study) -> Html:
