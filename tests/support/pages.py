@@ -22,9 +22,7 @@ SHELL = ("sh", "bash", "console")
 RUNNABLE = (*SHELL, "python")
 
 NO_INIT = "needs systemd as the first process, and makes users and folders of the machine itself"
-TOO_LONG = (
-    "takes an hour and tables that are not in the repository; tests/unit/bench/test_utility_page.py runs its parts"
-)
+TOO_LONG = "takes an hour and tables that are not in the repository; tests/unit/bench/test_utility.py runs its parts"
 NO_CLUSTER = "needs a Kubernetes cluster; tests/unit/deploy/test_kubernetes.py holds the manifests to their schemas"
 
 # Places of blocks, or places and one line of them.
