@@ -185,6 +185,14 @@ def test_the_shares_of_minimum_and_maximum_survive(kind: str, nullable: bool) ->
         assert decode_column(found, codes, coins=Coins.public(3, "values")).to_pylist() == [None] * 5
 
 
+def test_numbers_are_what_they_were() -> None:
+    """Whoever changes how numbers are drawn in bins makes every older release fail to verify."""
+    whole = coding(integer("a", 0, 99, bins=4, spikes=[0, 50, 51]))
+    assert decode(whole, np.arange(7, dtype=whole.dtype), seed=7).tolist() == [16, 45, 71, 84, 0, 50, 51]
+    parts = coding(real("a", "-1", "1", bins=4, spikes=["0"]))
+    assert decode(parts, np.arange(5, dtype=parts.dtype), seed=7).tolist() == [-0.679, -0.095, 0.426, 0.688, 0.0]
+
+
 # In order
 
 
