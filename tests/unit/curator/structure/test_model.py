@@ -33,7 +33,7 @@ SCHEMA = [
     categorical("ward", 4, nullable=True),
 ]
 PAIRS = [(0, 1), (1, 2), (2, 3), (1, 3)]
-PINNED_HASH = "939a751f1be5109083a30bf5cb1df6917c56a8186d2d36e2acae75f2ecbc8c4b"
+PINNED_HASH = "59a7e72680f18019f60ad6b8b255164080b9a039a871f8cb06305cac5c33d2e1"
 
 
 def make_grouped(study: Study, seed: int = 5) -> GroupedFeatures:
@@ -105,7 +105,7 @@ def test_rows_are_a_function_of_model_and_seed(study: Study, model: Any) -> None
 
 def test_rows_are_what_they_were() -> None:
     """Whoever changes how rows are drawn from a model makes every older release fail to verify."""
-    grouped = {"groups": [0, 0, 1, 1, 0], "weights": [3, 0, 2, 2, 5]}
+    grouped = {"groups": [0, 0, 1, 1, 0], "weights": [3, 1, 2, 3, 5]}
     small: Json = {
         "unit": UNIT,
         "attributes": [{"name": "sex", "groups": [0, 1], "weights": [1, 1]}, {"name": "ward", **grouped}],
@@ -113,11 +113,11 @@ def test_rows_are_what_they_were() -> None:
         "tables": [],
     }
     study = make_study(
-        schema=[binary("sex"), categorical("ward", 4, nullable=True)], method={"name": "adaptive"}, output_rows=50
+        schema=[binary("sex"), categorical("ward", 4, nullable=True)], method={"name": "adaptive"}, output_rows=47
     )
     columns = draw_model(study, small, 7)
     rows = np.stack(columns, axis=1).astype(np.uint8)
-    assert rows[:6].tolist() == [[1, 2], [1, 3], [1, 2], [0, 4], [1, 3], [0, 4]]
+    assert rows[:6].tolist() == [[1, 2], [1, 3], [1, 2], [1, 2], [1, 2], [1, 0]]
     assert sha256(rows.tobytes()).hexdigest() == PINNED_HASH
 
 
