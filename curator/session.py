@@ -110,6 +110,7 @@ class Session:
     async def ask(self, label: str, query: Query[AnswerT]) -> AnswerT:
         """Implements `Parties.ask`: logs the query, waits for every answer, combines them, and logs the result."""
         step = self._plan.step(label)
+        query.check(self.study)
         check_within(query, step, self.study)
         body = canonical_bytes(query.to_json())
         logged = self._store.open_query(self.study_hash, step.label, body, now=int(self._context.clock()))

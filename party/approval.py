@@ -31,6 +31,17 @@ def snapshot_folder(settings: PartySettings, study_hash: bytes) -> Path:
     return settings.state / "snapshots" / study_hash.hex()
 
 
+def is_history_lost(settings: PartySettings) -> bool:
+    """Whether this party had a ledger that is gone: there is an identity, and no ledger, or one that says so."""
+    if not (settings.state / LEDGER_FILE).exists():
+        return identity_path(settings).exists()
+    ledger = Ledger.open(settings.state)
+    try:
+        return ledger.account().history_lost
+    finally:
+        ledger.close()
+
+
 def initialize(settings: PartySettings, *, spent: Cost | None, now: int) -> Identity:
     """Makes identity and ledger where they are missing, and records what the dataset had spent before.
 

@@ -187,7 +187,7 @@ def decode_numbers(coding: Coding, codes: Codes, *, coins: Coins) -> NDArray[np.
     if isinstance(attribute, IntegerAttribute):
         whole: NDArray[np.int64] = np.clip(np.rint(numbers).astype(np.int64), attribute.min, attribute.max)
         return whole
-    rounded = np.round(numbers, _decimals(attribute.min, attribute.max, coding.levels or 1))
+    rounded = _round(numbers, _decimals(attribute.min, attribute.max, coding.levels or 1))
     inside: NDArray[np.float64] = np.clip(rounded, low, high)
     return inside
 
@@ -225,14 +225,20 @@ def _draw_reals(coding: Coding, bins: NDArray[np.int64], uniforms: NDArray[np.fl
     assert isinstance(attribute, RealAttribute)
     low, high, width = float(attribute.min), float(attribute.max), _width(attribute) / attribute.bins
     decimals = _decimals(attribute.min, attribute.max, 16 * attribute.bins)
-    drawn = np.round(low + (bins + uniforms) * width, decimals)
+    drawn = _round(low + (bins + uniforms) * width, decimals)
     inwards = np.where(uniforms < 0.5, 10.0**-decimals, -(10.0**-decimals))
     for _ in range(len(coding.spikes) + 2):
         astray = (drawn < low) | (drawn > high) | (_find_bins(attribute, drawn) != bins)
         astray |= np.isin(drawn, coding.spikes)
-        drawn = np.where(astray, np.round(drawn + inwards, decimals), drawn)
+        drawn = np.where(astray, _round(drawn + inwards, decimals), drawn)
     inside: NDArray[np.float64] = np.clip(drawn, low, high)
     return inside
+
+
+def _round(numbers: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
+    """Rounded to so many decimals by three operations that every machine does alike; a library's own may change."""
+    scale = float(10**decimals)
+    return np.rint(numbers * scale) / scale
 
 
 def _decimals(low: Decimal, high: Decimal, levels: int) -> int:

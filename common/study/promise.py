@@ -24,11 +24,14 @@ def name_budget(study: Study) -> str:
 
 
 def explain_delta(study: Study) -> str:
-    """What the delta of a study means: (epsilon, delta)-differential privacy in plain words."""
+    """What the delta of a study means: (epsilon, delta)-differential privacy in plain words.
+
+    It is not the probability with which a bound of epsilon fails: for that, delta would have to be larger.
+    """
     assert study.delta is not None
     return (
-        f"The bound of epsilon {write_decimal(study.epsilon)} may fail to hold with a probability of at most delta, "
-        f"{write_delta(study.delta)} in all."
+        "Replacing any one row changes the chance of whatever may be published by at most the factor "
+        f"exp({write_decimal(study.epsilon)}), and by {write_delta(study.delta)}, which is delta, beside that."
     )
 
 

@@ -26,7 +26,7 @@ from synod.common.study.schema import write_decimal
 from synod.common.study.study import Study, load_study
 from synod.deploy.cli.terminal import Example, ExampleGroup, command, say, say_json, serving, show_table
 from synod.party.account import ApprovalState
-from synod.party.approval import check_study, identity_path, initialize, reserve, revoke
+from synod.party.approval import check_study, identity_path, initialize, is_history_lost, reserve, revoke
 from synod.party.ledger import Ledger
 from synod.party.table.encode import TableError
 
@@ -56,6 +56,11 @@ def _settings(config: Path) -> PartySettings:
 def init(config: Path, spent: str | None, spent_rho: str | None) -> None:
     """Make this party's identity key and ledger. Nothing that exists is replaced."""
     settings = _settings(config)
+    if (spent is None) != (spent_rho is None) and is_history_lost(settings):
+        raise invalid(
+            f"the earlier ledger of {settings.dataset} is lost, so what it spent must be said of both kinds.",
+            "Give `--spent` and `--spent-rho`, and 0 for a kind that it never spent.",
+        )
     identity = initialize(settings, spent=_read_spent(spent, spent_rho), now=int(time.time()))
     say(f"{settings.name} is ready. Give this fingerprint to the curator's operator, by phone or in person:")
     say(identity.fingerprint)

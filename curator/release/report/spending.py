@@ -10,7 +10,7 @@ from synod.common.privacy.cost import Cost
 from synod.common.protocol.manifest import noise_law
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import AnyQuery
-from synod.common.study.promise import explain_delta, explain_several_rows, write_delta
+from synod.common.study.promise import explain_several_rows, write_delta
 from synod.common.study.schema import write_decimal
 from synod.common.study.study import Study
 from synod.curator.release.report.budget import Phase, list_phases, share_of_budget
@@ -47,10 +47,10 @@ def _promise(study: Study) -> str:
     told, beyond = f"The study's epsilon is {epsilon}.", ""
     if study.delta is not None:
         told = f"The study's (epsilon, delta) is ({epsilon}, {write_delta(study.delta)})."
-        beyond = f"{explain_delta(study)} "
+        beyond = f", and by {write_delta(study.delta)} beside that, which is delta"
     return (
         f"{told} Take any one row of any party and replace it by any other row: the chance "
-        f"of every possible release changes {bound}. {beyond}That bounds what anybody can learn about one row, "
+        f"of every possible release changes {bound}{beyond}. That bounds what anybody can learn about one row, "
         f"even somebody who knows all the others. {explain_several_rows(study)}"
     )
 
