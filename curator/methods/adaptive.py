@@ -45,6 +45,7 @@ BINARY_ROUNDS = 7
 ONES_WEIGHT = 2
 LEAST_RESIDUAL = 1.5
 LEAST_MASS = 0.1
+LEAST_CELL = 0.25  # below this, noise outweighs what finer numbers tell
 TYPICAL_GROUPS = 16
 PAIRS_ONLY = (
     "Do not look for what only three or more columns together tell, nor for relations between columns that were not "
@@ -149,14 +150,12 @@ def _power(study: Study) -> float:
 
 
 def _least_mass(study: Study) -> float:
-    """The mass of a group of numbers, in rows, at which a cell of two of them is about as large as its noise."""
+    """The rows of a group of numbers at which a cell of two such groups holds `LEAST_CELL` deviations of its noise."""
     steps = [step for step in plan_study(study).steps if step.phase == "tables"]
     if not steps:
         return 0.0
-    return COARSE * (_deviation(study, steps[0], 1 / len(sizes_of(study))) * study.total_rows) ** 0.5
-
-
-COARSE = 1.0
+    noise = _deviation(study, steps[0], 1 / len(sizes_of(study)))
+    return float((LEAST_CELL * noise * study.total_rows) ** 0.5)
 
 
 def _deviation(study: Study, step: Step, part: float) -> float:

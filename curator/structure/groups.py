@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from synod.curator.inference.tails import posterior_means
 
 Floats = NDArray[np.float64]
-KEPT_DEVIATIONS = 2.0
+KEPT_DEVIATIONS = 2.0  # a smaller count is more noise than value
+FEWEST_GROUPS = 2  # of numbers: with one, pairs would tell nothing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,48 +50,22 @@ def _join_rare(one_way: OneWay) -> list[list[int]]:
 
 
 def _join_numbers(one_way: OneWay, order: Sequence[int], least: float) -> list[list[int]]:
-    """Rare numbers join the next rare ones, until they are many enough together; then all groups grow to `least`."""
-    parts, open_part, mass = [], list[int](), 0.0
-    for value in order:
-        if one_way.counts[value] >= KEPT_DEVIATIONS * one_way.deviation:
-            parts.append([value])
-            continue
-        open_part.append(value)
-        mass += float(one_way.counts[value])
-        if mass >= RARE_FACTOR * KEPT_DEVIATIONS * one_way.deviation * len(open_part) ** 0.5:
-            parts.append(open_part)
-            open_part, mass = [], 0.0
-    if open_part:
-        joined = next(
-            (part for part in reversed(parts) if one_way.counts[part[0]] < KEPT_DEVIATIONS * one_way.deviation), None
-        )
-        if joined is None:
-            parts.append(open_part)
-        else:
-            joined += open_part
-    place = {value: at for at, value in enumerate(order)}
-    parts.sort(key=lambda part: place[part[0]])
-    parts = _join_neighbours(one_way, parts, least)
-    return parts + [[value] for value in range(len(one_way.counts)) if value not in place]
+    """Neighbours together until each group has `least` rows and stands out of the noise on it; a missing value alone.
 
-
-RARE_FACTOR = 1.0
-
-
-def _join_neighbours(one_way: OneWay, parts: list[list[int]], least: float) -> list[list[int]]:
-    masses = [float(one_way.counts[part].sum()) for part in parts]
-    while len(parts) > MOST_FINE:
-        place = min(range(len(parts)), key=masses.__getitem__)
-        if masses[place] >= least:
+    The group that is furthest from it joins the smaller of its neighbours, so that a frequent number stays by itself.
+    """
+    parts = [[value] for value in order]
+    masses = [float(one_way.counts[value]) for value in order]
+    while len(parts) > FEWEST_GROUPS:
+        needed = [max(least, KEPT_DEVIATIONS * one_way.deviation * len(part) ** 0.5) for part in parts]
+        place = min(range(len(parts)), key=lambda at: masses[at] / needed[at])
+        if masses[place] >= needed[place]:
             break
         beside = [side for side in (place - 1, place + 1) if 0 <= side < len(parts)]
         left = min(place, min(beside, key=masses.__getitem__))
         parts[left : left + 2] = [parts[left] + parts[left + 1]]
         masses[left : left + 2] = [masses[left] + masses[left + 1]]
-    return parts
-
-
-MOST_FINE = 2
+    return parts + [[value] for value in range(len(one_way.counts)) if value not in order]
 
 
 def estimate_shares(one_way: OneWay, rows: int) -> Floats:
