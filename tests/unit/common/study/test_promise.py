@@ -23,9 +23,9 @@ def test_a_budget_has_its_delta_beside_it() -> None:
     assert name_budget(make_study(epsilon="0.8", delta="1e-09")) == "(epsilon, delta) = (0.8, 1e-9)"
 
 
-def test_delta_is_the_probability_that_the_bound_fails() -> None:
+def test_delta_is_beside_the_factor_of_epsilon() -> None:
     words = explain_delta(make_study(epsilon="0.8", delta="1e-9"))
-    assert "epsilon 0.8 may fail to hold with a probability of at most delta, 1e-9 in all" in words
+    assert "at most the factor exp(0.8), and by 1e-9, which is delta, beside that" in words
 
 
 def test_rho_grows_with_the_square_of_a_persons_rows() -> None:

@@ -77,7 +77,9 @@ def test_init_after_a_loss(config: Path) -> None:
     assert own_key(config) == key
     study = study_for(config)
     assert "fully spent" in complaint(party("approve", config, study, "--yes"), 3)
-    ending = party("init", config, "--spent", "4/5")
+    assert "both kinds" in complaint(party("init", config, "--spent", "4/5"), 2)
+    assert "both kinds" in complaint(party("init", config, "--spent-rho", "1/100"), 2)
+    ending = party("init", config, "--spent", "4/5", "--spent-rho", "0")
     assert ending.code == 0
     assert "fully spent" not in ending.out
     assert ledger(config)["spent"] == "epsilon:4/5"
@@ -310,7 +312,7 @@ def test_a_study_with_delta_says_what_delta_means(other_config: Path) -> None:
     study = study_for(other_config, epsilon="0.5", delta="1e-9")
     out = party("approve", other_config, study, "--dry-run").out
     assert "Study care-survey, hpdp-dp, (epsilon, delta) = (0.5, 1e-9)" in out
-    assert "may fail to hold with a probability of at most delta, 1e-9 in all" in out
+    assert "and by 1e-9, which is delta, beside that" in out
     assert "a person with m rows has m\u00b2 times that" in out
 
 

@@ -102,7 +102,7 @@ def test_check_and_forecast_say_what_delta_means(tmp_path: Path) -> None:
         ending = synod("study", verb, path)
         assert (ending.code, ending.err) == (0, "")
         assert "(epsilon, delta) = (0.5, 1e-9)" in ending.out
-        assert "may fail to hold with a probability of at most delta, 1e-9 in all" in ending.out
+        assert "and by 1e-9, which is delta, beside that" in ending.out
     study = json.loads(synod("study", "check", path, "--json").out)["study"]
     assert (study["delta"], study["rho"]) == ("0.000000001", str(make_study(epsilon="0.5", delta="1e-9").rho))
     assert "delta" not in synod("study", "forecast", write_study(tmp_path / "pure.yaml")).out

@@ -97,7 +97,7 @@ def test_a_study_with_delta_says_what_delta_means_and_what_part_of_rho_was_spent
     )
     words = text_of(section(report.tree, "budget"))
     assert "The study's (epsilon, delta) is (1, 1e-9)." in words
-    assert words.count("may fail to hold with a probability of at most delta, 1e-9 in all") == 1
+    assert words.count(", and by 1e-9 beside that, which is delta") == 1
     assert "a person with m rows has m\u00b2 times that" in words
     assert "ε = 1, δ = 1e-9" in text_of(report.tree)
     assert "(epsilon, delta) = (1, 1e-9) per row" in text_of(section(report.tree, "cite"))
