@@ -44,7 +44,7 @@ BINARY_ROUNDS = 7
 ONES_WEIGHT = 2
 LEAST_RESIDUAL = 1.5
 LEAST_MASS = 0.1
-LEAST_CELL = 0.25  # below this, noise outweighs what finer numbers tell
+LEAST_CELL = 0.25  # by measurement: 1 is too coarse, 0.1 about as good
 
 
 @dataclass(frozen=True, slots=True, eq=False)
