@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from synod.common.protocol.plan import plan_study
-from tests.integration.test_crashes import Reference, crash_curator, crash_party, finish
+from tests.support.crashes import Reference, crash_curator, crash_party, finish
 from tests.support.daemons import Site, check_charges, copy_site, make_site, read_release, run_synod
 from tests.support.surveys import draft_survey
 
