@@ -12,6 +12,8 @@ import pytest
 
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
+from synod.curator.release import redraw
+from synod.curator.release.files import write_csv
 from synod.curator.release.redraw import redraw_rows
 from tests.support.commands import complaint, synod
 from tests.support.curators import approve_everywhere, copy_parties, run_study
@@ -65,6 +67,13 @@ def test_a_single_column_with_missing_values(schema: list[dict[str, Any]], tmp_p
     folder = publish(tmp_path, study)
     assert b"\n\n" in (folder / "synthetic.csv").read_bytes()
     assert redraw_rows(folder, study, SEED)
+
+
+def test_line_breaks_in_texts_of_a_table_larger_than_a_block(tmp_path: Path) -> None:
+    """Arrow reads a CSV file in blocks of a megabyte, and must not end one inside of a text."""
+    table = pa.table({"a": ["two\nlines"] * 200_000, "b": list(range(200_000))})
+    write_csv(table, tmp_path / "t.csv")
+    assert redraw._read_csv(tmp_path / "t.csv", table.schema).equals(table)
 
 
 def test_another_seed(release: Path, study: Study) -> None:
