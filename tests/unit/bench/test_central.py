@@ -13,7 +13,7 @@ from bench.central.place import NEIGHBOURS, Integers, Place, base_of, fit_measur
 from synod.curator.inference.measurements import Measurement
 
 SIZES = (2, 3, 2)
-ROWS = [(0, 0, 0), (0, 1, 1), (1, 2, 1), (1, 2, 0), (1, 1, 1)]
+ROWS: list[tuple[int, ...]] = [(0, 0, 0), (0, 1, 1), (1, 2, 1), (1, 2, 0), (1, 1, 1)]
 QUICK = Limits(model_cells=1_000, round_iterations=20, last_iterations=50)
 METHODS: dict[str, Callable[[Place], list[Integers]]] = {
     "mst": publish_mst,
