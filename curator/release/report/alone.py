@@ -23,30 +23,45 @@ Column = tuple[NDArray[np.int64], int]
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnsAlone:
-    """Columns published independently: `deviation` is the noise of a count of one value, in rows, with the whole
-    budget. `missed` is how far the published rows' tables of two columns are from those of independent columns, as a
-    mean total variation distance over `pairs` of them, and `by_chance` what the draw of the rows alone makes of it.
+class Dependence:
+    """How far the published rows' tables of two columns are from those of independent columns: `missed` is the mean
+    total variation distance over `pairs` of them, and `by_chance` what the draw of the rows alone makes of it.
     """
 
-    deviation: float
     missed: float
     by_chance: float
     pairs: int
 
 
-def measure_alone(study: Study, publication: Publication) -> ColumnsAlone | None:
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """Columns published independently with the whole budget: `deviation` is the noise of a count of one value, in rows,
+    and `dependence` what they would miss.
+    """
+
+    deviation: float
+    dependence: Dependence
+
+
+def measure_baseline(study: Study, publication: Publication) -> Baseline | None:
+    """None where fewer than two columns have more than one bin: such a release has nothing to compare."""
+    dependence, deviation = measure_dependence(study, publication), column_deviation(study)
+    if dependence is None or deviation is None:
+        return None
+    return Baseline(deviation, dependence)
+
+
+def measure_dependence(study: Study, publication: Publication) -> Dependence | None:
     """In the schema's bins; None where fewer than two columns have more than one of them."""
     columns = _read_columns(study, publication)
-    deviation = column_deviation(study)
-    if len(columns) < 2 or deviation is None:
+    if len(columns) < 2:
         return None
     pairs = list(combinations(range(len(columns)), 2))
     chosen = pairs[:: 1 + (len(pairs) - 1) // MOST_PAIRS]
     missed = fsum(distance_to_independence(columns[a], columns[b]) for a, b in chosen)
     shuffled = _shuffle(columns)
     by_chance = fsum(distance_to_independence(shuffled[a], columns[b]) for a, b in chosen)
-    return ColumnsAlone(deviation, missed / len(chosen), by_chance / len(chosen), len(chosen))
+    return Dependence(missed / len(chosen), by_chance / len(chosen), len(chosen))
 
 
 def _read_columns(study: Study, publication: Publication) -> list[Column]:

@@ -1,8 +1,9 @@
 """The section on the budget: what epsilon, and delta where there is one, promise, and where it went."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
 from string import ascii_uppercase
 from typing import Any
 
@@ -20,6 +21,7 @@ from synod.curator.release.report.wording import percent, plural, whole
 
 WEAK_EPSILON = 5
 NARROWEST_LETTER = 0.06
+BY_TABLE = ", by table"
 NUMBERS = {
     "r": "r",
     "scale": "scale",
@@ -148,20 +150,30 @@ def _show_laws(study: Study, queries: Mapping[str, AnyQuery]) -> Html:
         if study.delta is None
         else "A party's share, or all of its own noise, is a discrete Gaussian; square is the parameter of one."
     )
-    words = f"{share} Numbers are exact fractions."
+    ranges = "; where a round's tables differ, manifest.json has each" if any(BY_TABLE in row for row in rows) else ""
+    words = f"{share} Numbers are exact fractions{ranges}."
     table = fold_table("Round by round", ("round", "law", "its numbers", "protects against"), rows)
     return tag("details", tag("summary", "The law of the noise"), tag("p", words), table)
 
 
 def _describe_law(study: Study, law: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Each law of a round once, however many of its numbers have it.
+    """Each law of a round once, however many tables have it with numbers of their own.
 
     A party alone makes all of the noise, so there is no other party that could take a share of it out.
     """
     against = "everybody else" if len(study.roster) == 1 else law["protects_against"]
-    found = {(run["law"], _name_numbers(run)): None for run in law.get("runs", [law])}
-    return [(name, numbers, against) for name, numbers in found]
+    found: dict[str, list[Mapping[str, str]]] = {}
+    for run in law.get("runs", [law]):
+        found.setdefault(run["law"], []).append(run)
+    return [(name, _name_numbers(runs), against) for name, runs in found.items()]
 
 
-def _name_numbers(law: Mapping[str, str]) -> str:
-    return "; ".join(f"{words} {law[key]}" for key, words in NUMBERS.items() if key in law)
+def _name_numbers(runs: Sequence[Mapping[str, str]]) -> str:
+    """The numbers of a law; where tables differ, from the least to the greatest."""
+    found = {words: {run[key] for run in runs if key in run} for key, words in NUMBERS.items()}
+    return "; ".join(f"{words} {_name_range(numbers)}" for words, numbers in found.items() if numbers)
+
+
+def _name_range(numbers: Collection[str]) -> str:
+    ordered = sorted(numbers, key=Fraction)
+    return ordered[0] if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}{BY_TABLE}"

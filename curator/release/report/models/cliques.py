@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from synod.common.study.features import features_of
 from synod.common.study.study import Study
+from synod.curator.inference.junction import JunctionTree
 from synod.curator.inference.pairs import pair_tables
 from synod.curator.methods.base import CountError, ModelSection, Publication
 from synod.curator.release.report.charts import bar, chart_row, chart_table, draw_strip
@@ -19,6 +20,7 @@ from synod.curator.structure.model import read_tree
 
 MOST_PAIRS = 200
 COUNTED = "values together, of columns that were counted together,"
+ONE_COLUMN = "Only one column varies, so there is nothing to join: the model is that column's table."
 NO_PAIRS = "No two columns were counted together: they are published as if they were independent."
 Floats = NDArray[np.float64]
 
@@ -26,21 +28,28 @@ Floats = NDArray[np.float64]
 def describe_cliques(study: Study, publication: Publication) -> ModelSection:
     """The counted pairs, the strongest first, and the tables that the model is made of."""
     tree, weights = read_tree(publication.model)
-    tables = pair_tables(tree, [own / own.sum() for own in weights])
     counted = _counted_pairs(publication.model)
     names = [study.attributes[feature.attribute].name for feature in features_of(study)]
-    largest = max(len(clique) for clique in tree.cliques)
-    words = (
-        f"{plural(len(counted), 'pair')} of {whole(math.comb(len(names), 2))} were counted together. The model joins "
-        f"them in {plural(len(tree.cliques), 'table')} of up to {plural(largest, 'column')}, with {whole(tree.cells)} "
-        "cells in all. Columns that were not counted together depend on each other only through others."
-    )
     if not counted:
-        return ModelSection("Which columns the model joins", tag("p", NO_PAIRS))
+        return ModelSection("Which columns the model joins", tag("p", NO_PAIRS if len(names) > 1 else ONE_COLUMN))
+    tables = pair_tables(tree, [own / own.sum() for own in weights])
+    words = _describe_tree(tree, len(counted))
     strengths = sorted(((_strength(tables[pair]), pair) for pair in counted), reverse=True)
     rows = [_show_pair(names, pair, strength) for strength, pair in strengths[:MOST_PAIRS]]
     chart = chart_table("Counted pairs, the strongest first", ("a full bar is 1", "Cramér's V"), rows, "pair")
     return ModelSection("Which columns the model joins", join([tag("p", words), chart]))
+
+
+def _describe_tree(tree: JunctionTree, counted: int) -> str:
+    every, largest = math.comb(len(tree.sizes), 2), max(len(clique) for clique in tree.cliques)
+    words = (
+        f"{plural(counted, 'pair')} of {whole(every)} {'was' if counted == 1 else 'were'} counted together. The model "
+        f"joins {'it' if counted == 1 else 'them'} in {plural(len(tree.cliques), 'table')} of up to "
+        f"{plural(largest, 'column')}, with {whole(tree.cells)} cells in all."
+    )
+    if counted < every:
+        words += " Columns that were not counted together are joined only through others."
+    return words
 
 
 def _show_pair(names: Sequence[str], pair: tuple[int, int], strength: float) -> Html:

@@ -10,13 +10,20 @@ import pytest
 from synod.common.protocol.queries.moments import SumMoments
 from synod.common.protocol.queries.parsing import AnyQuery
 from synod.common.protocol.queries.rows import Synthesize, share_rows
-from synod.common.study.encoding import Codes
+from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.study import Study
 from synod.curator.methods.base import CountError, Publication
 from synod.curator.release.report import alone
-from synod.curator.release.report.alone import ColumnsAlone, distance_to_independence, measure_alone
+from synod.curator.release.report.accuracy import value_error
+from synod.curator.release.report.alone import (
+    Baseline,
+    Dependence,
+    distance_to_independence,
+    measure_baseline,
+    measure_dependence,
+)
 from synod.curator.release.report.page import write_report
-from synod.curator.release.report.sections import show_error
+from synod.curator.release.report.sections import name_error, show_error
 from synod.curator.structure.columns import column_deviation
 from synod.deploy.simulate import publish_in_process
 from tests.support.keys import seeded
@@ -30,8 +37,8 @@ def column(codes: Any, size: int) -> tuple[Any, int]:
     return np.asarray(codes, dtype=np.int64), size
 
 
-def measure(study: Study, *columns: Codes) -> ColumnsAlone:
-    found = measure_alone(study, Publication(list(columns), {}))
+def measure(study: Study, *columns: Codes) -> Dependence:
+    found = measure_dependence(study, Publication(list(columns), {}))
     assert found is not None
     return found
 
@@ -78,13 +85,14 @@ def test_dependence_is_told_from_the_chance_in_the_draw() -> None:
     assert found.pairs == 3
     assert found.missed == pytest.approx(0.75 / 3, abs=0.02)
     assert found.by_chance < 0.03
-    assert found.deviation == column_deviation(study)
+    baseline = measure_baseline(study, Publication([first, first, draw(4, 2)], {}))
+    assert baseline == Baseline(column_deviation(study) or 0, found)
     free = measure(study, *(draw(4, seed) for seed in range(3)))
     assert free.missed == pytest.approx(free.by_chance, abs=0.01)
     assert found == measure(study, first, first, draw(4, 2)), "the same on every page"
 
 
-@pytest.mark.parametrize("method", ["hpdp-dp", "dp-subn", "dp-ccbn", "independent"])
+@pytest.mark.parametrize("method", ["hpdp-dp", "dp-subn", "dp-ccbn", "independent", "adaptive"])
 def test_every_method_has_it_in_the_schemas_bins(method: str) -> None:
     """Numbers are in their bins even where the method publishes levels; a constant is no column."""
     schema = [integer("age", 0, 100, bins=4), categorical("one", 1), categorical("ward", 3)]
@@ -97,14 +105,17 @@ def test_every_method_has_it_in_the_schemas_bins(method: str) -> None:
     ages, wards = publication.columns[0], publication.columns[2]
     if method == "hpdp-dp":
         ages = (np.rint(ages / 256 * 100) * 4 // 101).astype(np.uint8)
+    if method == "adaptive":
+        assert codings_of(study)[0].spikes == (0, 100)
+        ages = np.array([0, 1, 2, 3, 0, 3], dtype=np.uint8)[ages]
     assert found.missed == pytest.approx(distance_to_independence(column(ages, 4), column(wards, 3)))
 
 
 def test_one_column_has_no_pairs() -> None:
     study = make_study(schema=[categorical("a", 3), integer("b", 0, 9, bins=1)])
-    assert measure_alone(study, Publication([draw(3, 1), draw(9, 2)], {})) is None
+    assert measure_baseline(study, Publication([draw(3, 1), draw(9, 2)], {})) is None
     error = CountError(None, 0, 0, "", "There is nothing to count.")
-    assert "For comparison" not in show_error(study, error, None)
+    assert "For comparison" not in show_error(study, error, None, None)
 
 
 def test_many_columns_and_rows_are_sampled_the_same_way(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,17 +134,20 @@ def test_many_columns_and_rows_are_sampled_the_same_way(monkeypatch: pytest.Monk
 def test_it_is_said_in_plain_words(deviation: float | None) -> None:
     study = study_of(2, 2)
     error = CountError(deviation, 1, 1, "values together", "None was counted.")
-    words = show_error(study, error, ColumnsAlone(12.34, 0.081, 0.02, 1)).replace("\u00a0", " ")
+    dependence = Dependence(0.081, 0.02, 1)
+    words = show_error(study, error, 31.4, Baseline(12.34, dependence)).replace("\u00a0", " ")
     assert (
         "with columns published independently, at the same cost, a count of one value would typically be off by "
         in words
     )
-    assert "about 12 rows because of the noise" in words
+    assert "about 12 rows because of the noise; here it is typically off by about 31 rows" in words
+    assert "A count of two values would not be told at all" in words
     assert "Columns published independently would miss how columns go together" in words
     assert "8.1 % of the published rows" in words
-    assert "nothing to do with each other, 2.0 % would" in words
-    little = show_error(study, error, ColumnsAlone(0.01, 0.081, 0.02, 1))
-    assert "off by less than a tenth of a row because" in little
+    assert "If the columns had nothing in common, 2.0 % would" in words
+    assert ("Not in this figure" in words) == (deviation is not None)
+    little = show_error(study, error, None, Baseline(0.01, dependence))
+    assert "off by less than a tenth of a row because of the noise; no such count of all rows was released" in little
 
 
 def test_the_page_has_it_beside_the_error() -> None:
@@ -143,7 +157,11 @@ def test_the_page_has_it_beside_the_error() -> None:
     queries: dict[str, AnyQuery] = {"moments": SumMoments(), "rows": Synthesize(make_model(study), share_rows(study))}
     page = write_report(study, publication, queries, IMPRINT)
     tree = ElementTree.fromstring(page.removeprefix("<!DOCTYPE html>\n"))
-    found = measure_alone(study, publication)
+    found, one_value = measure_baseline(study, publication), value_error(study, publication)
     assert found is not None
-    assert f"{100 * found.missed:.1f} % of the published rows" in text_of(section(tree, "error"))
-    assert "for one value with columns published alone" in text_of(tree.find(".//header"))
+    assert one_value is not None
+    assert f"{100 * found.dependence.missed:.1f} % of the published rows" in text_of(section(tree, "error"))
+    here, alone = name_error(one_value), name_error(found.deviation)
+    assert f"; not told with columns alone. One value: {here} here, {alone} with columns alone" in text_of(
+        tree.find(".//header")
+    )
