@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from synod.deploy.study.columns import NOTE, read_numbers
 
 from synod.common.runtime.errors import SynodError
 from synod.curator.methods import hpdp_dp
+from synod.deploy.study.numbers import NOTE, read_numbers
 from tests.support.commands import complaint, synod, write_study
 from tests.support.studies import categorical, integer, make_study, real
 
