@@ -75,7 +75,7 @@ def test_3_rho_is_within_the_cap_for_one_study(tmp_path: Path) -> None:
     check(settings, make_study(epsilon="0.5", delta="1e-9"))
     check(settings, make_study(epsilon="0.5", delta="1e-10"))
     assert refusal(settings, make_study(epsilon="0.6", delta="1e-9")) == (
-        "the study costs rho 0.005626 (epsilon 0.6 at delta 1e-9); `max_rho_per_study` allows rho 0.003953 (epsilon "
+        "the study costs rho 0.005615 (epsilon 0.6 at delta 1e-9); `max_rho_per_study` allows rho 0.003953 (epsilon "
         "0.5 at delta 1e-9). Ask for less, or raise `max_rho_per_study` if your policy allows it."
     )
     assert "max_rho_per_study" in refusal(settings, make_study(epsilon="0.50001", delta="1e-9"))

@@ -23,7 +23,7 @@ def test_delta_is_written_as_people_write_it(delta: str, text: str) -> None:
 def test_rho_is_told_with_the_epsilon_that_it_stands_for() -> None:
     rho = make_study(epsilon="0.8", delta="1e-9").budget
     assert describe_cost(rho) == "rho 0.00976 (epsilon 0.8 at delta 1e-9)"
-    assert describe_cost(rho, Decimal("1e-5")).endswith(" at delta 1e-5)")
+    assert describe_cost(rho, Decimal("1e-5")).endswith(" at delta 0.00001)")
     assert describe_cost(rho + Cost.pure(Fraction(1, 2))) == "epsilon 0.5 and rho 0.00976 (epsilon 0.8 at delta 1e-9)"
     assert describe_cost(Cost.pure(Fraction(1, 2))) == "epsilon 0.5"
     assert describe_cost(FREE) == "epsilon 0"

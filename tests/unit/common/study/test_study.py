@@ -173,9 +173,9 @@ def test_a_broken_rule_is_named_with_its_key(changes: dict[str, Any], key: str, 
         ({"rho": "0.01"}, "Leave rho and order out to have them follow."),
         ({"delta": "0.5"}, "Write 1e-9, or at most 0.0006."),
         ({"delta": "0.5", "roster": [{**entry(i), "rows": 10**7} for i in range(2)]}, "Write 1e-9, or at most 5e-9."),
-        ({"schema": [categorical("a", 2, categories=["x", ""])]}, "Use `nullable: true` for it."),
-        ({"schema": [categorical("a", 2, categories=[0, 1])]}, "Put it in quotes."),
-        ({"schema": [categorical("a", 2, taxonomy=[["x", "y"]])]}, "Give categories or a taxonomy."),
+        ({"schema": [categorical("a", ("x", ""))]}, "Use `nullable: true` for it."),
+        ({"schema": [{**categorical("a", 2), "categories": [0, 1]}]}, "Put it in quotes."),
+        ({"schema": [{**categorical("a", 2), "taxonomy": [["x", "y"]]}]}, "Give categories or a taxonomy."),
     ],
 )
 def test_an_error_has_one_hint(changes: dict[str, Any], hint: str) -> None:

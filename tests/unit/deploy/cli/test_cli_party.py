@@ -336,10 +336,10 @@ def test_a_refusal_speaks_of_epsilon_to_whom_wrote_it(other_config: Path) -> Non
 def test_the_policys_delta_is_that_of_what_is_told(tmp_path: Path) -> None:
     path = write_party(tmp_path / "north", max_rho_total={"epsilon": "0.8", "delta": "1e-5"})
     synod("party", "init", "--config", path)
-    assert "of epsilon 2 and rho 0.02026 (epsilon 0.8 at delta 1e-5) in all" in party("ledger", path).out
+    assert "of epsilon 2 and rho 0.02026 (epsilon 0.8 at delta 0.00001) in all" in party("ledger", path).out
     told = complaint(party("approve", path, study_for(path, epsilon="1", delta="1e-5"), "--yes"), 3)
-    assert "asks for rho 0.03056 (epsilon 1 at delta 1e-5)" in told
-    assert "of rho 0.02026 (epsilon 0.8 at delta 1e-5) in all" in told
+    assert "asks for rho 0.03056 (epsilon 1 at delta 0.00001)" in told
+    assert "of rho 0.02026 (epsilon 0.8 at delta 0.00001) in all" in told
 
 
 def test_a_study_with_delta_needs_a_cap_on_rho(config: Path) -> None:
