@@ -88,7 +88,7 @@ def check_study(settings: PartySettings, study: Study) -> CheckedStudy:
     finally:
         ledger.close()
     _refuse_known(account, study)
-    account.check_room(settings.dataset, cost, settings.cap)
+    account.check_room(settings.dataset, cost, settings.cap, delta=settings.shown_delta)
     rows = study.roster[study.index_of(settings.name)].rows
     snapshot = read_table(settings.source, codings_of(study), unit=settings.unit, expected_rows=rows)
     return CheckedStudy(study, cost, snapshot)

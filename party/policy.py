@@ -1,18 +1,25 @@
 """The policy: what this party's operator allows, checked against a study before anything is read or reserved. Pure."""
 
+from decimal import Decimal
+
 from synod.common.privacy.cost import Cost
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import check_feasible
 from synod.common.runtime.errors import refused
 from synod.common.runtime.settings import PartySettings
-from synod.common.study.study import Study
+from synod.common.study.promise import USUAL_DELTA, describe_cost
+from synod.common.study.study import Study, explain_large_delta, is_large_delta
+
+POLICY = "Change the study, or the policy."
+STUDY = "Ask the curator's operator for a study without it."
 
 
 def check_policy(settings: PartySettings, study: Study, *, own_key: str) -> Cost:
     """What the study costs this party, if the policy allows it.
 
     1. this party is on the roster, under its own key; 2. the method is allowed; 3. a study with delta is allowed at
-    all, and its cost is within the cap of its kind for one study; 4. the collusion threshold, the number of parties
+    all, no delta of the policy is too large for this party's rows, and the cost is within the cap of its kind for one
+    study; 4. the collusion threshold, the number of parties
     and the key size are high enough; 5. only allowed columns are asked for, and never the unit of privacy; 6. answers
     of its own are allowed if the method needs them; 7. no step can ask for more numbers than allowed, and the study is
     feasible.
@@ -28,7 +35,7 @@ def check_policy(settings: PartySettings, study: Study, *, own_key: str) -> Cost
         )
     # 2
     if settings.methods is not None and study.method.name not in settings.methods:
-        raise refused(f"the method {study.method.name} is not among the allowed `methods`.")
+        raise refused(f"the method {study.method.name} is not among the allowed `methods`.", POLICY)
     # 3
     cost = plan_study(study).cost_of(settings.name)
     _check_cost(settings, study, cost)
@@ -40,9 +47,11 @@ def check_policy(settings: PartySettings, study: Study, *, own_key: str) -> Cost
     if settings.columns is not None:
         extra = [attribute.name for attribute in study.attributes if attribute.name not in settings.columns]
         if extra:
-            raise refused(f"the study asks for the column {extra[0]}, which is not among the allowed `columns`.")
+            raise refused(
+                f"the study asks for the column {extra[0]}, which is not among the allowed `columns`.", POLICY
+            )
     if settings.unit in {attribute.name for attribute in study.attributes}:
-        raise refused(f"the study asks for the column {settings.unit}, which is this party's unit of privacy.")
+        raise refused(f"the study asks for the column {settings.unit}, which is this party's unit of privacy.", STUDY)
     # 6
     if not settings.allow_local_queries and any(
         step.kind.is_local for step in plan_study(study).steps_of(settings.name)
@@ -68,22 +77,33 @@ def _check_cost(settings: PartySettings, study: Study, cost: Cost) -> None:
     """
     if study.delta is None:
         most = settings.max_epsilon_per_study
-        _require_within(cost, "max_epsilon_per_study", None if most is None else Cost.pure(most))
+        if most is not None:
+            _require_within(cost, "max_epsilon_per_study", Cost.pure(most), USUAL_DELTA)
         return
     if settings.max_rho_total is None:
         raise refused(
             f"{study.name} has a delta; this party allows studies of pure epsilon only.",
             "Set `max_rho_total: {epsilon: ..., delta: ...}` if your policy allows others.",
         )
+    own_rows = study.roster[study.index_of(settings.name)].rows
+    caps = {"max_rho_total": settings.max_rho_total, "max_rho_per_study": settings.max_rho_per_study}
+    for key, cap in caps.items():
+        if cap is not None and is_large_delta(cap.delta, own_rows):
+            why, hint = explain_large_delta(cap.delta, own_rows)
+            raise refused(f"this party's `{key}` does not fit its table: {why}.", hint)
     largest = settings.max_rho_per_study
-    _require_within(cost, "max_rho_per_study", None if largest is None else largest.cost)
+    if largest is not None:
+        _require_within(cost, "max_rho_per_study", largest.cost, largest.delta)
 
 
-def _require_within(cost: Cost, key: str, cap: Cost | None) -> None:
-    if cap is not None and not cost.fits_within(cap):
-        raise refused(f"the study costs {cost.describe()}; `{key}` allows {cap.describe()}.")
+def _require_within(cost: Cost, key: str, cap: Cost, delta: Decimal) -> None:
+    if not cost.fits_within(cap):
+        raise refused(
+            f"the study costs {describe_cost(cost, delta)}; `{key}` allows {describe_cost(cap, delta)}.",
+            f"Ask for less, or raise `{key}` if your policy allows it.",
+        )
 
 
 def _require(what: str, value: int, key: str, least: int) -> None:
     if value < least:
-        raise refused(f"{what} is {value}; this party's `{key}` is {least}.", "Change the study, or the policy.")
+        raise refused(f"{what} is {value}; this party's `{key}` is {least}.", POLICY)

@@ -4,15 +4,24 @@ from decimal import Decimal
 from fractions import Fraction
 
 from synod.common.privacy.conversion import epsilon_for
+from synod.common.privacy.cost import Cost
 from synod.common.study.schema import write_decimal
+from synod.common.study.schema import write_delta as write_delta  # noqa: PLC0414  (the report takes it from here)
 from synod.common.study.study import Study
 
 SEVERAL_ROWS = 5
+USUAL_DELTA = Decimal("1e-9")
 
 
-def write_delta(delta: Decimal) -> str:
-    """A delta as people write it, such as 1e-9."""
-    return str(delta.normalize()).lower()
+def describe_cost(cost: Cost, delta: Decimal = USUAL_DELTA) -> str:
+    """A cost for people, rho also as the epsilon that it keeps within at this delta:
+    `rho 0.00976 (epsilon 0.8 at delta 1e-9)`.
+    """
+    if not cost.rho:
+        return cost.describe()
+    epsilon = write_decimal(epsilon_for(cost.rho, Fraction(delta)))
+    rho = f"rho {float(cost.rho):.4g} (epsilon {epsilon} at delta {write_delta(delta)})"
+    return f"{Cost.pure(cost.epsilon).describe()} and {rho}" if cost.epsilon else rho
 
 
 def name_budget(study: Study) -> str:

@@ -40,6 +40,19 @@ def write_decimal(number: Decimal) -> str:
     return "0" if text == "-0" else text
 
 
+def write_delta(delta: Decimal) -> str:
+    """A delta as people write it, such as 1e-9."""
+    return str(delta.normalize()).lower()
+
+
+class RuleError(ValueError):
+    """A broken rule that says itself what to do about it; the hint is a sentence of its own."""
+
+    def __init__(self, rule: str, hint: str) -> None:
+        super().__init__(rule)
+        self.hint = hint
+
+
 def _read_decimal(value: Any) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | str | Decimal):
         raise ValueError("must be a decimal number")
@@ -86,7 +99,7 @@ def _read_tree(value: Any, depth: int) -> Any:
     if isinstance(value, list | tuple):
         return tuple(_read_tree(item, depth + 1) for item in value)
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} is not text; put it in quotes")
+        raise RuleError(f"{value!r} is not text", "Put it in quotes.")
     if not _is_unicode(value):
         raise ValueError("holds half of a character")
     return value
@@ -150,7 +163,7 @@ class CategoricalAttribute(_Attribute):
         if isinstance(data, dict) and data.get("taxonomy") is not None:
             leaves = tuple(_leaves(_read_taxonomy(data["taxonomy"])))
             if "categories" in data and _read_categories(data["categories"]) != leaves:
-                raise ValueError("give categories or a taxonomy; its leaves are the categories")
+                raise RuleError("its categories are not the taxonomy's leaves", "Give categories or a taxonomy.")
             return {**data, "categories": leaves}
         return data
 
@@ -161,7 +174,7 @@ class CategoricalAttribute(_Attribute):
         if len(set(self.categories)) != len(self.categories):
             raise ValueError("a category appears twice")
         if not all(self.categories):
-            raise ValueError("an empty text is how CSV writes a missing value; use nullable: true for it")
+            raise RuleError("an empty text is how CSV writes a missing value", "Use `nullable: true` for it.")
         if len(self.categories) > LARGEST_DOMAIN:
             raise ValueError(f"has more than {LARGEST_DOMAIN} categories")
         return self

@@ -21,7 +21,15 @@ from synod.common.protocol.steps import Step
 from synod.common.runtime.discovery import load_modules
 from synod.common.runtime.errors import SynodError, invalid
 from synod.common.runtime.yamltext import load_yaml
-from synod.common.study.schema import Attribute, ExactDecimal, Strict, varies, write_decimal
+from synod.common.study.schema import (
+    Attribute,
+    ExactDecimal,
+    RuleError,
+    Strict,
+    varies,
+    write_decimal,
+    write_delta,
+)
 
 SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 LARGEST_ROSTER = 500
@@ -29,6 +37,7 @@ LARGEST_SCHEMA = 1_000
 LARGEST_ROWS = 10**9
 MOST_SYNTHETIC_ROWS = 1_000_000
 ROWS_PER_DELTA = 10
+FOLLOW = "Leave rho and order out to have them follow."
 FeatureEncoding = Literal["vanilla", "binary", "gray"]
 
 
@@ -185,8 +194,8 @@ class Study(Strict):
         _refuse_repeats("key", [entry.key for entry in self.roster])
         if self.roster and self.collusion >= len(self.roster):
             raise ValueError(f"collusion must be below the number of parties, which is {len(self.roster)}")
-        if self.roster and self.delta is not None:
-            _refuse_large_delta(self.delta, self.total_rows)
+        if self.roster and self.delta is not None and is_large_delta(self.delta, self.total_rows):
+            raise RuleError(*explain_large_delta(self.delta, self.total_rows))
         return self
 
     @property
@@ -228,11 +237,9 @@ class Study(Strict):
         """Rho and its order, as written or as large as epsilon and delta allow; refused where no noise is so large."""
         rho, order = self.rho, self.order
         if self.delta is not None and rho is None:
-            rho, order = largest_rho(Fraction(self.epsilon), Fraction(self.delta))
-        if rho is not None and rho < LEAST_RHO:
-            raise invalid(
-                f"{self.name} has so little epsilon and delta that no noise is large enough.", "Give it more epsilon."
-            )
+            rho, order = follow_rho(self.epsilon, self.delta, self.name)
+        if rho is not None:
+            _refuse_little_rho(rho, self.name)
         return {"rho": rho, "order": order}
 
     def to_json(self) -> dict[str, Json]:
@@ -256,13 +263,13 @@ def _check_rho(study: Study) -> None:
     if study.rho is None and study.order is None:
         return
     if study.rho is None or study.order is None or study.delta is None:
-        raise ValueError("rho and order are of a study with delta, and go together; leave both out to have them follow")
+        raise RuleError("rho and order are of a study with delta, and go together", FOLLOW)
     numbers = {key: Fraction(getattr(study, key)) for key in ("rho", "order", "epsilon", "delta")}
     if study.rho <= 0 or not is_within(**numbers):
-        raise ValueError(
+        raise RuleError(
             f"rho {write_decimal(study.rho)} at order {write_decimal(study.order)} is not within epsilon "
-            f"{write_decimal(study.epsilon)} and delta {write_decimal(study.delta)}; leave rho and order out to have "
-            "them follow"
+            f"{write_decimal(study.epsilon)} and delta {write_delta(study.delta)}",
+            FOLLOW,
         )
 
 
@@ -270,20 +277,40 @@ def _refuse_unused_spikes(study: Study) -> None:
     """Spikes have codes beside those of the bins, so only a method that counts bins can keep them."""
     spiked = [attribute.name for attribute in study.attributes if getattr(attribute, "spikes", ())]
     if spiked and study.method.number_levels is not None:
-        raise ValueError(
-            f"schema: {spiked[0]} has spikes, but {study.method.name} does not count bins, so it cannot keep them; "
-            "remove `spikes`, or choose another method"
+        raise RuleError(
+            f"schema: {spiked[0]} has spikes, but {study.method.name} does not count bins, so it cannot keep them",
+            "Remove `spikes`, or choose another method.",
         )
 
 
-def _refuse_large_delta(delta: Decimal, rows: int) -> None:
-    """A mechanism that publishes one row in delta n of all cases, and else nothing, is (0, delta)-DP."""
-    if Fraction(delta) * ROWS_PER_DELTA * rows > 1:
-        most = Context(prec=1, rounding=ROUND_FLOOR).divide(Decimal(1), Decimal(ROWS_PER_DELTA * rows))
-        raise ValueError(
-            f"delta {write_decimal(delta)} is too large for {rows} rows, because somebody's row could be published "
-            f"outright with such a delta; write 1e-9, or at most {write_decimal(most)}"
-        )
+def is_large_delta(delta: Decimal, rows: int) -> bool:
+    """Whether so many rows allow no such delta.
+
+    Why: a mechanism that publishes one row in delta n of all cases, and else nothing, is (0, delta)-DP.
+    """
+    return Fraction(delta) * ROWS_PER_DELTA * rows > 1
+
+
+def explain_large_delta(delta: Decimal, rows: int) -> tuple[str, str]:
+    """Why such a delta is too large, and what to write instead."""
+    most = Context(prec=1, rounding=ROUND_FLOOR).divide(Decimal(1), Decimal(ROWS_PER_DELTA * rows))
+    why = "because somebody's row could be published outright with such a delta"
+    return (
+        f"delta {write_delta(delta)} is too large for {rows:,} rows, {why}",
+        f"Write 1e-9, or at most {write_delta(most)}.",
+    )
+
+
+def follow_rho(epsilon: Decimal, delta: Decimal, name: str) -> tuple[Decimal, Decimal]:
+    """The rho that follows from epsilon and delta, and its order; refused where no noise is so large."""
+    rho, order = largest_rho(Fraction(epsilon), Fraction(delta))
+    _refuse_little_rho(rho, name)
+    return rho, order
+
+
+def _refuse_little_rho(rho: Decimal, name: str) -> None:
+    if rho < LEAST_RHO:
+        raise invalid(f"{name} has so little epsilon and delta that no noise is large enough.", "Give it more epsilon.")
 
 
 def _refuse_repeats(what: str, names: list[str]) -> None:
@@ -309,19 +336,22 @@ def load_study(path: Path) -> Study:
 
 def describe_validation_error(error: ValidationError, origin: str, data: Any = None) -> SynodError:
     """One readable sentence for the first broken rule, and how many more there are."""
-    broken = error.errors(include_url=False, include_context=False)
+    broken = error.errors(include_url=False)
     broken.sort(key=lambda one: one["type"] != "extra_forbidden")  # a misspelled key explains others
     places = [_place(one["loc"]) for one in broken]
     place = max((other for other in places if other[: len(places[0])] == places[0]), key=len)
     where = ".".join(str(part) for part in place) + _attribute_name(place, data) or "the whole"
-    first, *others = [one["msg"] for one, other in zip(broken, places, strict=True) if other == place]
-    rule = ", or ".join([first.removeprefix("Value error, "), *(x.removeprefix("Input should be ") for x in others)])
+    first, *others = [one for one, other in zip(broken, places, strict=True) if other == place]
+    rule = first["msg"].removeprefix("Value error, ")
+    rule = ", or ".join([rule, *(other["msg"].removeprefix("Input should be ") for other in others)])
     rule = rule.replace("a valid tuple", "a valid list")  # which is what YAML and JSON call it
     rest = sum(other != place[: len(other)] for other in places)
     more = f" ({rest} more after it.)" if rest else ""
     if broken[0]["type"] == "extra_forbidden":
         return invalid(f"{origin}: the key {where} is not known.{more}", "Check its spelling, or remove it.")
-    return invalid(f"{origin}: {where}: {rule}.{more}", "Correct it and try again.")
+    raised = first.get("ctx", {}).get("error")
+    hint = raised.hint if isinstance(raised, RuleError) else "Correct it and try again."
+    return invalid(f"{origin}: {where}: {rule}.{more}", hint)
 
 
 def _place(place: tuple[int | str, ...]) -> tuple[int | str, ...]:

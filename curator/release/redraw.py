@@ -5,6 +5,8 @@ model was fitted to is not checked here.
 """
 
 import json
+from collections.abc import Set
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,30 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from synod.common.privacy.coins import Coins
+from synod.common.protocol.manifest import Verdict, verify_release
 from synod.common.runtime.errors import check_failed
 from synod.common.study.study import Study
 from synod.curator.methods.base import publisher_of
 from synod.curator.release.files import decode_table
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRelease:
+    """What verification proved, and what drawing the rows again did; `drawn` is None where no model fixes them."""
+
+    verdict: Verdict
+    drawn: str | None
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Every check that holds."""
+        return (*self.verdict.lines, self.drawn) if self.drawn else self.verdict.lines
+
+
+def check_release(folder: Path, trusted: Set[str] | None) -> CheckedRelease:
+    """All checks of a release: `verify_release`, and then `redraw_rows`; raises at the first that does not hold."""
+    verdict = verify_release(folder, trusted)
+    return CheckedRelease(verdict, redraw_rows(folder, verdict.study, verdict.seed))
 
 
 def redraw_rows(folder: Path, study: Study, seed: int) -> str | None:

@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from math import fsum, sqrt
 
-from synod.common.privacy.conversion import largest_rho
 from synod.common.privacy.cost import Cost
 from synod.common.privacy.laws import TABLE, NoiseLaw, noise_for
-from synod.common.runtime.errors import invalid
 from synod.common.study.encoding import binned_codings
-from synod.common.study.study import Study
+from synod.common.study.study import Study, follow_rho
 
 LARGEST_PART = 1 << 16
 
@@ -40,11 +38,7 @@ def whole_budget(study: Study) -> Cost:
     """The study's budget, also of a study that has a delta and is not resolved."""
     if study.delta is None or study.rho is not None:
         return study.budget
-    rho, _ = largest_rho(Fraction(study.epsilon), Fraction(study.delta))
-    if not rho:
-        raise invalid(
-            f"{study.name} has so little epsilon and delta that no noise is large enough.", "Give it more epsilon."
-        )
+    rho, _ = follow_rho(study.epsilon, study.delta, study.name)
     return Cost.concentrated(rho)
 
 

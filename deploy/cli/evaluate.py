@@ -19,6 +19,10 @@ WORSE = (
     "The published table is worse than columns alone for pairs of columns: publishing each column by itself would have "
     "been nearer to the real rows at the same cost."
 )
+PART = (
+    "These rows are not all of the study's, so whether the published table is better than columns alone cannot be told "
+    "here: columns alone knows the shares of these very rows, and the published table has those of all rows."
+)
 
 
 @click.command(
@@ -109,7 +113,9 @@ def _show(study: Study, evaluation: Evaluation, plot: Path | None) -> None:
         title="Averages; smaller is better, a distance is within 0 and 1",
     )
     say(ALONE)
-    if evaluation.is_worse_than_columns_alone:
+    if not evaluation.has_all_rows:
+        say(PART)
+    elif evaluation.is_worse_than_columns_alone:
         say(WORSE)
     _show_worst(evaluation)
     _show_information(evaluation)

@@ -8,8 +8,8 @@ from synod.common.protocol.plan import plan_study
 from synod.common.study.promise import explain_delta, name_budget
 from synod.common.study.study import Study
 from synod.deploy.cli.terminal import say, show_table
-from synod.deploy.study.columns import NOTE
-from synod.deploy.study.forecast import ColumnsAlone, Forecast, compare_alternatives, forecast_columns, forecast_study
+from synod.deploy.study.forecast import ColumnsNoise, Forecast, compare_alternatives, forecast_columns, forecast_study
+from synod.deploy.study.numbers import NOTE
 
 ALONE = (
     "Columns alone: the noise on a share of the rows if the whole budget went into one-way tables of all columns, in "
@@ -17,8 +17,10 @@ ALONE = (
 )
 
 
-def forecast_document(study: Study, remarks: Sequence[str], *, of_rows: bool) -> dict[str, Any]:
-    """The forecast for a machine; `note` says whether its remarks are private, where they come from rows."""
+def forecast_document(study: Study, remarks: Sequence[str], of_rows: Sequence[str] | None) -> dict[str, Any]:
+    """The forecast for a machine; remarks on real rows, where there are such, are apart, and `note` says that they are
+    not private.
+    """
     alone = forecast_columns(study)
     document = {
         "rounds": [asdict(found) for found in forecast_study(study)],
@@ -26,11 +28,11 @@ def forecast_document(study: Study, remarks: Sequence[str], *, of_rows: bool) ->
         "alternatives": compare_alternatives(study),
         "remarks": list(remarks),
     }
-    return document | ({"note": NOTE} if of_rows else {})
+    return document if of_rows is None else document | {"remarks_on_rows": list(of_rows), "note": NOTE}
 
 
-def show_forecast(study: Study, remarks: Sequence[str], *, of_rows: bool) -> None:
-    """The forecast for people."""
+def show_forecast(study: Study, remarks: Sequence[str], of_rows: Sequence[str] | None) -> None:
+    """The forecast for people: the method's remarks on the schema, and on real rows where there are such."""
     rounds, alone = forecast_study(study), forecast_columns(study)
     _show_rounds(study, rounds, alone)
     if alone is not None:
@@ -41,14 +43,15 @@ def show_forecast(study: Study, remarks: Sequence[str], *, of_rows: bool) -> Non
     alternatives = compare_alternatives(study)
     if alternatives:
         show_table(list(alternatives[0]), [list(row.values()) for row in alternatives])
-    if of_rows:
-        say(NOTE)
-        remarks = remarks or ["The method has no remarks on these rows."]
     for remark in remarks:
         say(f"- {remark}")
+    if of_rows is not None:
+        say(NOTE)
+        for remark in of_rows or ["The method has no remarks on these rows."]:
+            say(f"- {remark}")
 
 
-def _show_rounds(study: Study, rounds: Sequence[Forecast], alone: ColumnsAlone | None) -> None:
+def _show_rounds(study: Study, rounds: Sequence[Forecast], alone: ColumnsNoise | None) -> None:
     rows = [
         [
             r.label,
@@ -71,9 +74,6 @@ def _show_rounds(study: Study, rounds: Sequence[Forecast], alone: ColumnsAlone |
 def _show_cells(rounds: Sequence[Forecast]) -> None:
     """How many rows an average cell of each round's tables has, in deviations of its noise."""
     found = {r.label: r.cell_to_noise for r in rounds if r.cell_to_noise is not None}
-    if not found:
-        return
-    say(f"Rows of an average cell against its noise: {', '.join(f'{label} {x:.2g}' for label, x in found.items())}.")
-    drowned = [label for label, ratio in found.items() if ratio < 1]
-    if drowned:
-        say(f"An average cell has fewer rows than its noise in {', '.join(drowned)}: such tables are mostly noise.")
+    if found:
+        told = ", ".join(f"{label} {ratio:.2g}" for label, ratio in found.items())
+        say(f"Rows of an average cell against its noise: {told}.")

@@ -21,8 +21,8 @@ from synod.common.protocol.plan import plan_study
 from synod.common.runtime.errors import OUTCOMES, Code, SynodError, invalid
 from synod.common.runtime.locks import exclusive_lock
 from synod.common.runtime.settings import PartySettings, load_settings
-from synod.common.study.promise import explain_delta, explain_several_rows, name_budget, write_delta
-from synod.common.study.schema import write_decimal
+from synod.common.study.promise import describe_cost, explain_delta, explain_several_rows, name_budget
+from synod.common.study.schema import write_decimal, write_delta
 from synod.common.study.study import Study, load_study
 from synod.deploy.cli.terminal import Example, ExampleGroup, command, say, say_json, serving, show_table
 from synod.party.account import ApprovalState
@@ -35,7 +35,6 @@ config_option = click.option(
     help="The party's configuration.",
 )  # fmt: skip
 NUMBER = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?|[0-9]{1,20}/0*[1-9][0-9]{0,19}")
-USUAL_DELTA = Decimal("1e-9")
 json_option = click.option("--json", "as_json", is_flag=True, help="For a machine to read.")
 
 
@@ -114,12 +113,12 @@ def approve_study(study: Path, config: Path, dry_run: bool, yes: bool) -> None:
         show_table(["column", "rule", "rows"], rows, title=f"{settings.source.name} (for your eyes only)")
         raise
     if dry_run:
-        say(f"It fits, and would cost {checked.cost.describe()}. Nothing was reserved.")
+        say(f"It fits, and would cost {_describe(settings, checked.cost)}. Nothing was reserved.")
         return
     if not yes and sys.stdin.isatty() and not click.confirm("Approve, vouching for this roster?"):
         raise SynodError(Code.REFUSED, "not approved.", "Nothing was reserved.")
     reserve(settings, checked, now=int(time.time()))
-    say(f"Approved: {checked.cost.describe()} is reserved for {resolved.name}.")
+    say(f"Approved: {_describe(settings, checked.cost)} is reserved for {resolved.name}.")
 
 
 def _show_study(study: Study, own_name: str) -> None:
@@ -154,7 +153,7 @@ def revoke_study(name: str, config: Path) -> None:
         raise SynodError(Code.NOT_FOUND, f"there is no open approval of {name}.", "See `synod party ledger`.")
     for approval in approvals:
         revoke(settings, bytes.fromhex(approval.study), now=int(time.time()))
-        say(f"Revoked {approval.name}; spent on it: {approval.spent.describe()}.")
+        say(f"Revoked {approval.name}; spent on it: {_describe(settings, approval.spent)}.")
 
 
 @party.group(name="ledger", cls=ExampleGroup, example="synod party ledger --json", invoke_without_command=True)
@@ -206,11 +205,12 @@ def _show_ledger(settings: PartySettings, as_json: bool) -> None:
             }
         )
         return
-    say(f"{settings.dataset}: spent {spent.describe()}, held {held.describe()}, of {cap.describe()} in all")
+    told = [_describe(settings, cost) for cost in (spent, held, cap)]
+    say(f"{settings.dataset}: spent {told[0]}, held {told[1]}, of {told[2]} in all")
     if delta is not None:
         say(f"Spent as (epsilon, delta): epsilon {epsilon} at delta {write_delta(delta)}")
     rows = [
-        [a.name, a.study[:16], a.state.value, a.reserved.describe(), a.spent.describe()]
+        [a.name, a.study[:16], a.state.value, _describe(settings, a.reserved), _describe(settings, a.spent)]
         for a in account.approvals.values()
     ]
     show_table(["study", "hash", "state", "reserved", "spent"], rows)
@@ -220,8 +220,13 @@ def _spent_at_delta(settings: PartySettings, spent: Cost) -> tuple[Decimal | Non
     """The policy's delta, and the epsilon of everything that is spent at it; no delta where all is pure."""
     if settings.max_rho_total is None and spent.rho == 0:
         return None, ""
-    delta = settings.max_rho_total.delta if settings.max_rho_total else USUAL_DELTA
+    delta = settings.shown_delta
     return delta, write_decimal(spent_epsilon(spent, Fraction(delta)))
+
+
+def _describe(settings: PartySettings, cost: Cost) -> str:
+    """A cost as the party's operator thinks of it: rho also as an epsilon at the policy's delta."""
+    return describe_cost(cost, settings.shown_delta)
 
 
 @ledger_group.command(cls=Example, example="synod party ledger export > ledger.json")

@@ -11,21 +11,22 @@ from typing import Any
 
 import click
 
-from synod.common.protocol.manifest import MANIFEST_FILE, verify_release
+from synod.common.protocol.manifest import MANIFEST_FILE
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import check_feasible
 from synod.common.runtime.errors import SynodError, invalid
 from synod.common.runtime.settings import OperatorSettings, load_settings
 from synod.common.study.promise import explain_delta, explain_several_rows, name_budget
 from synod.common.study.study import load_study
+from synod.curator.release.redraw import check_release
 from synod.deploy.cli.forecast import forecast_document, show_forecast
 from synod.deploy.cli.progress import show_progress, show_release, state_name
 from synod.deploy.cli.terminal import Example, command, say, say_json, show_table
 from synod.deploy.launch.launcher import follow
 from synod.deploy.launch.operator import OperatorClient, require_empty
-from synod.deploy.study.columns import read_numbers
 from synod.deploy.study.draft import draft_study
 from synod.deploy.study.forecast import remark_on
+from synod.deploy.study.numbers import read_numbers
 from synod.v1 import study_pb2 as pb
 
 config_option = click.option(
@@ -95,11 +96,12 @@ def forecast(study: Path, tables: tuple[Path, ...], as_json: bool) -> None:
     With --data also which columns of real rows the study's method would draw wrongly; these remarks are NOT private.
     """
     resolved = load_study(study).resolve()
-    remarks = remark_on(resolved, read_numbers(tables, resolved) if tables else None)
+    remarks = remark_on(resolved, None)
+    of_rows = remark_on(resolved, read_numbers(tables, resolved)) if tables else None
     if as_json:
-        say_json(forecast_document(resolved, remarks, of_rows=bool(tables)))
+        say_json(forecast_document(resolved, remarks, of_rows))
         return
-    show_forecast(resolved, remarks, of_rows=bool(tables))
+    show_forecast(resolved, remarks, of_rows)
 
 
 @study_group.command(cls=Example, example="synod study submit study.yaml")
@@ -168,7 +170,7 @@ def held_release(folder: Path) -> str | None:
     """The hash of the study whose whole release a folder holds, if it holds one."""
     try:
         manifest = json.loads((folder / MANIFEST_FILE).read_bytes())
-        verify_release(folder, None)
+        check_release(folder, None)
     except (OSError, ValueError, SynodError):
         return None
     return str(manifest["study_hash"])
@@ -215,11 +217,11 @@ def describe(study: pb.StudyStatus) -> dict[str, Any]:
 @config_option
 @command
 def fetch(name: str, out: Path, config: Path) -> None:
-    """Fetch a published study's release."""
+    """Fetch a published study's release and verify it."""
     client = OperatorClient(load_settings(OperatorSettings, config))
     client.fetch(name, out)
     client.close()
-    say(f"The release of {name} is in {out}; check it with `synod verify {out}`.")
+    show_release(out)
 
 
 @study_group.command(cls=Example, example="synod study abort care-survey")

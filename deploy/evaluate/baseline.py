@@ -28,6 +28,15 @@ def draw_baselines(study: Study, real: Table, rows: int) -> list[Table]:
     ]
 
 
+def has_all_rows(study: Study, real: int, synthetic: int) -> bool:
+    """Whether so many real rows are all of the study's: the roster's total, or without a roster as many as synthetic.
+
+    Why it matters: the baseline keeps the shares of the rows that it is given. Those of one party are not those of all
+    rows, which a release has, so on a part of the rows columns alone may look better than any release.
+    """
+    return real == (study.total_rows or synthetic)
+
+
 def publish_columns(study: Study, real: Table, rows: int, *, coins: Coins, rng: np.random.Generator) -> Table:
     """A table of `rows` rows whose columns come from noisy one-way tables of the real ones, each by itself.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from synod.common.study.encoding import Codes
 from synod.common.study.study import Study
-from synod.deploy.evaluate.baseline import draw_baselines
+from synod.deploy.evaluate.baseline import draw_baselines, has_all_rows
 from synod.deploy.evaluate.classifiers import Misclassification, Target, measure_learned, measure_misclassification
 from synod.deploy.evaluate.information import Information, Pairs, measure_information
 from synod.deploy.evaluate.marginals import Distances, measure_marginals
@@ -39,7 +39,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ColumnsAlone:
+class BaselineFigures:
     """The figures of columns published independently at the study's whole budget, each the mean of three draws; None
     and empty where an evaluation has none. `distances` are of the same marginals.
     """
@@ -53,7 +53,9 @@ class ColumnsAlone:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """What was measured; `None` where it was not asked for, or where there is no such marginal."""
+    """What was measured; `None` where it was not asked for, or where there is no such marginal. `has_all_rows` says
+    whether the real rows are all of the study's.
+    """
 
     real: Table
     synthetic: Table
@@ -62,11 +64,16 @@ class Evaluation:
     queries: QueryErrors | None
     information: Information | None
     misclassification: dict[str, Misclassification]
-    alone: ColumnsAlone
+    alone: BaselineFigures
+    has_all_rows: bool
 
     @property
-    def is_worse_than_columns_alone(self) -> bool:
-        """Whether pairs of columns are further off than if every column had been published by itself."""
+    def is_worse_than_columns_alone(self) -> bool | None:
+        """Whether pairs of columns are further off than if every column had been published by itself; None where the
+        real rows are not all of the study's, whose own shares columns alone knows and a release does not.
+        """
+        if not self.has_all_rows:
+            return None
         published, alone = (average(distances[1])[0] for distances in (self.distances, self.alone.distances))
         return published is not None and alone is not None and published > alone
 
@@ -102,7 +109,8 @@ def evaluate(
     progress("columns alone")
     baselines = draw_baselines(study, tables[0], tables[1].rows)
     alone = _average_draws([_measure_alone(study, real, baseline, request) for baseline in baselines])
-    return Evaluation(left, right, request.cells, tuple(distances), queries, information, wrong, alone)
+    is_whole = has_all_rows(study, tables[0].rows, tables[1].rows)
+    return Evaluation(left, right, request.cells, tuple(distances), queries, information, wrong, alone, is_whole)
 
 
 def _measure_order(left: Table, right: Table, order: int, request: Request) -> Distances:
@@ -117,14 +125,14 @@ def _rng_of_targets(request: Request) -> np.random.Generator:
     return np.random.default_rng([request.seed, 11])
 
 
-def _measure_alone(study: Study, real: Sequence[Codes], baseline: Table, request: Request) -> ColumnsAlone:
+def _measure_alone(study: Study, real: Sequence[Codes], baseline: Table, request: Request) -> BaselineFigures:
     """The figures of one draw: the same marginals, queries and tested rows as for the published table."""
     table, columns = make_table(study, real), fill_columns(study, baseline)
     pair = (split_bits(study, real), split_bits(study, columns)) if request.cells == "bits" else (table, baseline)
     asked = _measure_queries(table, baseline, request) if request.queries else None
     held = measure_information(request.networks, study, real, columns) if request.networks else None
     targets = request.targets
-    return ColumnsAlone(
+    return BaselineFigures(
         tuple(_measure_order(*pair, order, request) for order in ORDERS),
         asked.absolute if asked else None,
         asked.relative if asked else None,
@@ -133,8 +141,8 @@ def _measure_alone(study: Study, real: Sequence[Codes], baseline: Table, request
     )
 
 
-def _average_draws(draws: Sequence[ColumnsAlone]) -> ColumnsAlone:
-    return ColumnsAlone(
+def _average_draws(draws: Sequence[BaselineFigures]) -> BaselineFigures:
+    return BaselineFigures(
         tuple(_average_order(order) for order in zip(*(draw.distances for draw in draws), strict=True)),
         _mean([draw.absolute for draw in draws]),
         _mean([draw.relative for draw in draws]),
@@ -177,7 +185,10 @@ def to_json(study: Study, request: Request, evaluation: Evaluation) -> dict[str,
         "range_queries": asdict(evaluation.queries) if evaluation.queries else None,
         "mutual_information": asdict(evaluation.information) if evaluation.information else None,
         "misclassification": {label: asdict(wrong) for label, wrong in evaluation.misclassification.items()},
-        "marginals": [_describe(evaluation.real.names, distances) for distances in evaluation.distances],
+        "marginals": [
+            _describe(evaluation.real.names, *pair)
+            for pair in zip(evaluation.distances, evaluation.alone.distances, strict=True)
+        ],
         "columns_alone": _describe_alone(evaluation),
     }
 
@@ -196,6 +207,8 @@ def _describe_alone(evaluation: Evaluation) -> dict[str, Any]:
     alone = evaluation.alone
     queries = {"absolute": alone.absolute, "relative": alone.relative} if evaluation.queries else None
     return {
+        "real_rows_are_all": evaluation.has_all_rows,
+        "is_better_for_pairs": evaluation.is_worse_than_columns_alone,
         **_name_distances(alone.distances),
         "range_queries": queries,
         "mutual_information": alone.information,
@@ -203,13 +216,19 @@ def _describe_alone(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def _describe(names: Sequence[str], distances: Distances) -> dict[str, Any]:
-    """How many marginals of one order there are, how many of them were measured, and the worst of these."""
+def _describe(names: Sequence[str], distances: Distances, alone: Distances) -> dict[str, Any]:
+    """How many marginals of one order there are, how many of them were measured, and the worst of these, each beside
+    columns alone.
+    """
     worst: list[dict[str, Any]] = [
         {
             "attributes": [names[attribute] for attribute in distances.sets[place]],
             "tvd": float(distances.total_variation[place]),
             "hellinger": float(distances.hellinger[place]),
+            "columns_alone": {
+                "tvd": float(alone.total_variation[place]),
+                "hellinger": float(alone.hellinger[place]),
+            },
         }
         for place in distances.worst(SHOWN_SETS)
     ]

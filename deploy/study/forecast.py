@@ -43,7 +43,7 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnsAlone:
+class ColumnsNoise:
     """The baseline: `numbers` cells of one-way tables of all columns, and the noise on a share of the rows, as in
     `Forecast.error`, if the whole budget went into them.
     """
@@ -52,10 +52,10 @@ class ColumnsAlone:
     error: float
 
 
-def forecast_columns(study: Study) -> ColumnsAlone | None:
+def forecast_columns(study: Study) -> ColumnsNoise | None:
     """What a resolved study would be like with columns alone; None where every column has one cell."""
     deviation = column_deviation(study)
-    return None if deviation is None else ColumnsAlone(sum(column_sizes(study)), deviation / study.total_rows)
+    return None if deviation is None else ColumnsNoise(sum(column_sizes(study)), deviation / study.total_rows)
 
 
 def forecast_study(study: Study) -> list[Forecast]:

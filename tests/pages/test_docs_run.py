@@ -18,7 +18,7 @@ from synod.common.crypto.identity import Identity
 from synod.common.protocol.manifest import verify_release
 from synod.common.study.study import Study, parse_study
 from synod.deploy.launch.processes import await_curator
-from synod.deploy.study.columns import NOTE
+from synod.deploy.study.numbers import NOTE
 from synod.party.account import ApprovalState
 from synod.v1 import study_pb2 as pb
 from tests.support.daemons import Site, make_site, run_synod

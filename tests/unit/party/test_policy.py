@@ -51,7 +51,10 @@ def test_2_the_method_is_allowed(tmp_path: Path) -> None:
 def test_3_epsilon_is_within_the_cap_for_one_study(tmp_path: Path) -> None:
     settings = make_settings(tmp_path, max_epsilon_per_study="0.5")
     check(settings, make_study(epsilon="0.5"))
-    assert "max_epsilon_per_study" in refusal(settings, make_study(epsilon="0.500000000001"))
+    assert refusal(settings, make_study(epsilon="0.500000000001")) == (
+        "the study costs epsilon 0.500000000001; `max_epsilon_per_study` allows epsilon 0.5. Ask for less, or raise "
+        "`max_epsilon_per_study` if your policy allows it."
+    )
 
 
 RHO: dict[str, Any] = {"max_rho_total": {"epsilon": "1", "delta": "1e-9"}}
@@ -71,8 +74,34 @@ def test_3_rho_is_within_the_cap_for_one_study(tmp_path: Path) -> None:
     settings = make_settings(tmp_path, **RHO, max_rho_per_study={"epsilon": "0.5", "delta": "1e-9"})
     check(settings, make_study(epsilon="0.5", delta="1e-9"))
     check(settings, make_study(epsilon="0.5", delta="1e-10"))
+    assert refusal(settings, make_study(epsilon="0.6", delta="1e-9")) == (
+        "the study costs rho 0.005615 (epsilon 0.6 at delta 1e-9); `max_rho_per_study` allows rho 0.003953 (epsilon "
+        "0.5 at delta 1e-9). Ask for less, or raise `max_rho_per_study` if your policy allows it."
+    )
     assert "max_rho_per_study" in refusal(settings, make_study(epsilon="0.50001", delta="1e-9"))
     assert "max_rho_per_study" in refusal(settings, make_study(epsilon="0.5", delta="1e-8"))
+
+
+@pytest.mark.parametrize("key", ["max_rho_total", "max_rho_per_study"])
+def test_3_a_delta_of_the_policy_is_small_for_the_partys_own_rows(tmp_path: Path, key: str) -> None:
+    """It has 400 of 1,500 rows, and its own are what it answers for."""
+    study = make_study(epsilon="0.3", delta="1e-9", rows=(400, 500, 600))
+    check(make_settings(tmp_path, **RHO | {key: {"epsilon": "1", "delta": "0.00025"}}), study)
+    large = make_settings(tmp_path, **RHO | {key: {"epsilon": "1", "delta": "0.000251"}})
+    assert refusal(large, study) == (
+        f"this party's `{key}` does not fit its table: delta 0.000251 is too large for 400 rows, because somebody's "
+        "row could be published outright with such a delta. Write 1e-9, or at most 0.0002."
+    )
+    check(large, make_study(epsilon="0.3"))
+
+
+@pytest.mark.parametrize(
+    "policy", [{"methods": []}, {"columns": []}, {"unit": "age"}, {"min_parties": 9}, {"max_epsilon_per_study": "0"}]
+)
+def test_every_refusal_has_a_hint(tmp_path: Path, policy: dict[str, Any]) -> None:
+    with pytest.raises(SynodError) as caught:
+        check(make_settings(tmp_path, **policy), make_study())
+    assert caught.value.hint
 
 
 def test_3_each_kind_has_its_own_cap_for_one_study(tmp_path: Path) -> None:

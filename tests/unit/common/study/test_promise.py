@@ -6,7 +6,9 @@ from fractions import Fraction
 import pytest
 
 from synod.common.privacy.conversion import epsilon_for
-from synod.common.study.promise import explain_delta, explain_several_rows, name_budget, write_delta
+from synod.common.privacy.cost import FREE, Cost
+from synod.common.study.promise import describe_cost, explain_delta, explain_several_rows, name_budget
+from synod.common.study.schema import write_delta
 from tests.support.studies import make_study
 
 
@@ -16,6 +18,15 @@ from tests.support.studies import make_study
 )
 def test_delta_is_written_as_people_write_it(delta: str, text: str) -> None:
     assert write_delta(Decimal(delta)) == text
+
+
+def test_rho_is_told_with_the_epsilon_that_it_stands_for() -> None:
+    rho = make_study(epsilon="0.8", delta="1e-9").budget
+    assert describe_cost(rho) == "rho 0.00976 (epsilon 0.8 at delta 1e-9)"
+    assert describe_cost(rho, Decimal("1e-5")).endswith(" at delta 0.00001)")
+    assert describe_cost(rho + Cost.pure(Fraction(1, 2))) == "epsilon 0.5 and rho 0.00976 (epsilon 0.8 at delta 1e-9)"
+    assert describe_cost(Cost.pure(Fraction(1, 2))) == "epsilon 0.5"
+    assert describe_cost(FREE) == "epsilon 0"
 
 
 def test_a_budget_has_its_delta_beside_it() -> None:

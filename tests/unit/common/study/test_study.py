@@ -121,7 +121,7 @@ METHODS = "name must be one of adaptive, dp-ccbn, dp-subn, hpdp-dp, independent"
         ({"delta": 0, "rho": "0.001", "order": 30}, "", "rho and order are of a study with delta"),
         ({"delta": "1e-9", "rho": "0.001"}, "", "go together"),
         ({"delta": "1e-9", "order": 30}, "", "go together"),
-        ({"delta": "1e-9", "rho": "0.02", "order": "34.8651"}, "", "is not within epsilon 1 and delta 0.000000001"),
+        ({"delta": "1e-9", "rho": "0.02", "order": "34.8651"}, "", "is not within epsilon 1 and delta 1e-9."),
         ({"delta": "1e-9", "rho": 0, "order": "34.8651"}, "", "rho 0 at order 34.8651 is not within"),
         ({"delta": "1e-9", "rho": "0.001", "order": 1}, "", "at order 1 is not within"),
         ({"collusion": -1}, "collusion", "greater than or equal to 0"),
@@ -164,6 +164,25 @@ def test_a_broken_rule_is_named_with_its_key(changes: dict[str, Any], key: str, 
     found = complaint(**changes)
     assert f" {key}" in found
     assert rule in found
+
+
+@pytest.mark.parametrize(
+    ("changes", "hint"),
+    [
+        ({"epsilon": "0"}, "Correct it and try again."),
+        ({"rho": "0.01"}, "Leave rho and order out to have them follow."),
+        ({"delta": "0.5"}, "Write 1e-9, or at most 0.0006."),
+        ({"delta": "0.5", "roster": [{**entry(i), "rows": 10**7} for i in range(2)]}, "Write 1e-9, or at most 5e-9."),
+        ({"schema": [categorical("a", ("x", ""))]}, "Use `nullable: true` for it."),
+        ({"schema": [{**categorical("a", 2), "categories": [0, 1]}]}, "Put it in quotes."),
+        ({"schema": [{**categorical("a", 2), "taxonomy": [["x", "y"]]}]}, "Give categories or a taxonomy."),
+    ],
+)
+def test_an_error_has_one_hint(changes: dict[str, Any], hint: str) -> None:
+    with pytest.raises(SynodError) as caught:
+        parse_study(study_document(**changes), "x")
+    assert caught.value.hint == hint
+    assert ";" not in caught.value.sentence
 
 
 def test_further_broken_rules_are_counted() -> None:
@@ -340,7 +359,7 @@ def test_less_rho_than_allowed_is_kept_and_more_is_refused_by_whoever_parses() -
     less = parse_study({**document, "rho": "0.0149"}, "x").resolve()
     assert less.budget == Cost.concentrated(Decimal("0.0149"))
     for change in ({"rho": "0.0149730576736"}, {"epsilon": "0.9"}, {"delta": "1e-10"}, {"order": "40"}):
-        with pytest.raises(SynodError, match="leave rho and order out to have them follow"):
+        with pytest.raises(SynodError, match="Leave rho and order out to have them follow"):
             parse_study({**document, **change}, "x")
 
 
@@ -349,8 +368,8 @@ def test_a_delta_above_one_in_ten_times_the_rows_is_refused() -> None:
     assert make_study(rows=rows, delta="0.0001").delta == Decimal("0.0001")
     with pytest.raises(SynodError) as caught:
         make_study(rows=rows, delta="0.0001" + "0" * 40 + "1")
-    assert "is too large for 1000 rows, because somebody's row could be published outright" in caught.value.sentence
-    assert "write 1e-9, or at most 0.0001." in caught.value.sentence
+    assert "is too large for 1,000 rows, because somebody's row could be published outright" in caught.value.sentence
+    assert caught.value.hint == "Write 1e-9, or at most 0.0001."
     assert make_study(rows=(1, 2, 3), delta="0.01").delta == Decimal("0.01")
     with pytest.raises(SynodError, match=r"at most 0\.01\."):
         make_study(rows=(1, 2, 3), delta="0.02")

@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from synod.common.protocol.manifest import verify_release
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
 from synod.curator.release import redraw
 from synod.curator.release.files import write_csv
-from synod.curator.release.redraw import redraw_rows
+from synod.curator.release.redraw import check_release, redraw_rows
+from synod.deploy.cli.progress import show_release
+from synod.deploy.cli.study import held_release
 from tests.support.commands import complaint, synod
 from tests.support.curators import approve_everywhere, copy_parties, run_study
 from tests.support.studies import binary, categorical, integer, make_study, real
@@ -162,6 +166,27 @@ def test_verify_draws_the_rows_again(release: Path) -> None:
     assert (ending.code, ending.err) == (0, "")
     assert "ok  all 150 rows are those that the model and the seed give\n" in ending.out
     assert "not checked" not in ending.out
+
+
+def test_every_command_does_the_same_checks(release: Path, study: Study, capsys: pytest.CaptureFixture[str]) -> None:
+    proven = [line for line in synod("verify", release).out.splitlines() if line.startswith("ok")]
+    show_release(release)
+    assert f"Published and verified ({len(proven)} checks): {release}/\n" in capsys.readouterr().out
+    assert len(proven) == len(check_release(release, None).lines) == 5
+    assert held_release(release) == study.digest().hex()
+
+
+def test_no_command_is_content_with_rows_that_were_chosen(
+    release: Path, study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Signed and whole, but with another seed's rows."""
+    verdict = verify_release(release, None)
+    monkeypatch.setattr(redraw, "verify_release", lambda *_: replace(verdict, seed=SEED + 1))
+    for check in (check_release, lambda folder, _: show_release(folder)):
+        with pytest.raises(SynodError, match="are not those that the model and the seed give"):
+            check(release, None)
+    assert held_release(release) is None
+    complaint(synod("verify", release), 5)
 
 
 def test_verify_does_not_claim_what_it_did_not_check(tmp_path: Path) -> None:

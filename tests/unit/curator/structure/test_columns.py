@@ -64,6 +64,9 @@ def test_a_schema_of_one_bin_has_no_columns_to_publish() -> None:
 
 
 def test_so_little_budget_that_there_is_no_rho_is_refused() -> None:
-    study = parse_study(study_document(roster=None, epsilon="1e-25", delta="1e-30"), "test")
-    with pytest.raises(SynodError, match="no noise is large enough"):
-        whole_budget(study)
+    for epsilon, delta in (("1e-25", "1e-30"), ("1e-6", "1e-12")):
+        study = parse_study(study_document(roster=None, epsilon=epsilon, delta=delta), "test")
+        with pytest.raises(SynodError, match="no noise is large enough"):
+            whole_budget(study)
+        with pytest.raises(SynodError, match="no noise is large enough"):
+            make_study(epsilon=epsilon, delta=delta).resolve()

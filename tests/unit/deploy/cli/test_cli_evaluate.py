@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from synod.common.study.study import load_study
+from synod.deploy.cli.evaluate import PART, WORSE
 from synod.deploy.evaluate import marginals
 from synod.deploy.evaluate.marginals import measure_marginals
 from synod.deploy.evaluate.tables import make_table, read_columns
@@ -125,11 +126,41 @@ def test_columns_alone_stand_beside_every_figure(tables: tuple[Path, Path, Path]
 
 def test_a_table_that_is_worse_than_columns_alone_is_called_that(tables: tuple[Path, Path, Path]) -> None:
     study, real, synthetic = tables
-    write_study(study, epsilon=200, roster={})
-    synthetic.write_text(f"{HEADER}\n" + "F,0,0,a\n" * 50)
+    keys = ["sha256:" + digit * 64 for digit in "12"]
+    for roster, rows in (({}, 300), ({"north": (keys[0], 100), "valley": (keys[1], 200)}, 50)):
+        write_study(study, epsilon=200, roster=roster)
+        synthetic.write_text(f"{HEADER}\n" + "F,0,0,a\n" * rows)
+        out = synod("evaluate", real, synthetic, "--study", study).out
+        assert WORSE in out
+        assert PART not in out
+        alone = evaluate(tables)["columns_alone"]
+        assert evaluate(tables)["tvd2"] > alone["tvd2"]
+        assert (alone["real_rows_are_all"], alone["is_better_for_pairs"]) == (True, True)
+
+
+@pytest.mark.parametrize("roster", [{}, {"north": ("sha256:" + "1" * 64, 300), "valley": ("sha256:" + "2" * 64, 900)}])
+def test_a_part_of_the_rows_gives_no_verdict(tables: tuple[Path, Path, Path], roster: dict[str, Any]) -> None:
+    """A good release of 1,200 rows, on the rows of a party whose shares are others: columns alone knows these."""
+    study, real, synthetic = tables
+    write_study(study, epsilon=200, roster=roster)
+    real.write_text(f"{HEADER}\n" + "F,30,500,a\n" * 300)
+    write_rows(synthetic, 1_200, 2)
     out = synod("evaluate", real, synthetic, "--study", study).out
-    assert "The published table is worse than columns alone for pairs of columns" in out
-    assert evaluate(tables)["tvd2"] > evaluate(tables)["columns_alone"]["tvd2"]
+    assert PART in out
+    assert WORSE not in out
+    figures = evaluate(tables)
+    alone = figures["columns_alone"]
+    assert figures["tvd2"] > alone["tvd2"], "which says nothing about the release"
+    assert (alone["real_rows_are_all"], alone["is_better_for_pairs"]) == (False, None)
+
+
+def test_the_worst_marginals_have_columns_alone_beside_them(tables: tuple[Path, Path, Path]) -> None:
+    figures = evaluate(tables)
+    (all_four,) = [described["worst"] for described in figures["marginals"] if described["order"] == 1]
+    assert len(all_four) == 4, "so their means are the averages"
+    for key in ("tvd", "hellinger"):
+        mean = np.mean([worst["columns_alone"][key] for worst in all_four])
+        assert mean == pytest.approx(figures["columns_alone"][f"{key}1"])
 
 
 def test_columns_alone_follow_the_budget(tables: tuple[Path, Path, Path]) -> None:
@@ -179,6 +210,9 @@ def test_a_study_without_a_roster_or_with_another_number_of_rows(tables: tuple[P
     write_study(tables[0], roster={})
     after = evaluate(tables)
     assert after.pop("columns_alone") != before.pop("columns_alone"), "one party's noise, on as many rows as there are"
+    for described in (*before["marginals"], *after["marginals"]):
+        for worst in described["worst"]:
+            worst.pop("columns_alone")
     assert after == before
 
 

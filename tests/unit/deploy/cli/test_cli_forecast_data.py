@@ -11,7 +11,7 @@ import pytest
 
 from synod.common.runtime.errors import SynodError
 from synod.curator.methods import hpdp_dp
-from synod.deploy.study.columns import NOTE, read_numbers
+from synod.deploy.study.numbers import NOTE, read_numbers
 from tests.support.commands import complaint, synod, write_study
 from tests.support.studies import categorical, integer, make_study, real
 
@@ -50,7 +50,13 @@ def study(tmp_path: Path) -> Path:
 
 
 def remarks(*arguments: object) -> list[str]:
+    """Those on the schema."""
     found: list[str] = json.loads(synod("study", "forecast", *arguments, "--json").out)["remarks"]
+    return found
+
+
+def remarks_on_rows(*arguments: object) -> list[str]:
+    found: list[str] = json.loads(synod("study", "forecast", *arguments, "--json").out)["remarks_on_rows"]
     return found
 
 
@@ -61,7 +67,7 @@ def test_without_rows_the_schema_is_enough_for_a_general_sentence(study: Path) -
     assert "--data TABLE" in ending.out
     assert "`adaptive` keeps" in ending.out
     assert NOTE not in ending.out
-    assert "note" not in json.loads(synod("study", "forecast", study, "--json").out)
+    assert not {"note", "remarks_on_rows"} & set(json.loads(synod("study", "forecast", study, "--json").out))
 
 
 @pytest.mark.parametrize(
@@ -79,7 +85,7 @@ def test_no_sentence_where_there_is_nothing_to_warn_of(tmp_path: Path, changes: 
 
 def test_columns_that_are_no_bell_are_named(tmp_path: Path, study: Path) -> None:
     table = write_people(tmp_path / "people.parquet")
-    gain, income = remarks(study, "--data", table)
+    gain, income = remarks_on_rows(study, "--data", table)
     assert gain.startswith("gain is skewed (skewness ")
     assert " and has a spike (89.7% of its values are 0, its minimum)" in gain
     assert income.startswith("income is skewed (skewness ")
@@ -88,15 +94,15 @@ def test_columns_that_are_no_bell_are_named(tmp_path: Path, study: Path) -> None
         assert remark.endswith("the method `adaptive` keeps such columns.")
     ending = synod("study", "forecast", study, "--data", table)
     assert (ending.code, ending.err) == (0, "")
-    assert f"{NOTE}\n- {gain}\n- {income}\n" in ending.out
-    assert hpdp_dp.BELLS_ONLY not in ending.out
+    assert f"- {hpdp_dp.BELLS_ONLY}\n{NOTE}\n- {gain}\n- {income}\n" in ending.out
+    assert remarks(study, "--data", table) == remarks(study), "what is said of the schema stays"
     assert json.loads(synod("study", "forecast", study, "--data", table, "--json").out)["note"] == NOTE
 
 
 def test_bells_only_are_said_to_be_fine(tmp_path: Path, study: Path) -> None:
     bell = np.rint(np.random.default_rng(2).normal(50_000, 9_000, ROWS)).astype(int)
     table = write_people(tmp_path / "people.parquet", gain=bell, income=bell * 10.0)
-    assert remarks(study, "--data", table) == []
+    assert remarks_on_rows(study, "--data", table) == []
     assert (
         f"{NOTE}\n- The method has no remarks on these rows.\n"
         in synod("study", "forecast", study, "--data", table).out

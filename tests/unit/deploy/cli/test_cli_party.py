@@ -118,6 +118,7 @@ def test_before_init(tmp_path: Path, verb: str) -> None:
         ({"address": "nowhere"}, "address"),
         ({"max_epsilon_total": -1}, "max_epsilon_total"),
         ({"approve": "always"}, "approve"),
+        ({"max_rho_total": 0.8}, "max_rho_total: must be {epsilon: ..., delta: ...}. Write such as {epsilon: 0.8, del"),
     ],
 )
 def test_a_configuration_that_is_none(tmp_path: Path, change: dict[str, Any], sentence: str) -> None:
@@ -287,8 +288,10 @@ def test_the_ledger_shows_both_sums_and_what_they_come_to(other_config: Path) ->
     party("approve", other_config, study_for(other_config, epsilon="0.5", delta="1e-9"), "--yes")
     party("init", other_config, "--spent", "0.1", "--spent-rho", "0.001")
     ending = party("ledger", other_config)
-    assert "patients: spent epsilon 0.1 and rho 0.001, held rho " in ending.out
-    assert "of epsilon 2 and rho " in ending.out
+    assert (
+        "patients: spent epsilon 0.1 and rho 0.001 (epsilon 0.24512 at delta 1e-9), held rho 0.003953 (epsilon 0.5 at "
+        "delta 1e-9), of epsilon 2 and rho 0.00976 (epsilon 0.8 at delta 1e-9) in all\n"
+    ) in ending.out
     assert "Spent as (epsilon, delta): epsilon 0.3" in ending.out
     assert "at delta 1e-9" in ending.out
     shown = ledger(other_config)
@@ -314,6 +317,29 @@ def test_a_study_with_delta_says_what_delta_means(other_config: Path) -> None:
     assert "Study care-survey, hpdp-dp, (epsilon, delta) = (0.5, 1e-9)" in out
     assert "and by 1e-9, which is delta, beside that" in out
     assert "a person with m rows has m\u00b2 times that" in out
+    assert "It fits, and would cost rho 0.003953 (epsilon 0.5 at delta 1e-9). Nothing was reserved." in out
+
+
+def test_a_refusal_speaks_of_epsilon_to_whom_wrote_it(other_config: Path) -> None:
+    party("init", other_config, "--spent", "0.1", "--spent-rho", "0.001")
+    study = study_for(other_config, epsilon="0.8", delta="1e-9")
+    assert complaint(party("approve", other_config, study, "--yes"), 3) == (
+        "the study asks for rho 0.00976 (epsilon 0.8 at delta 1e-9); patients has spent rho 0.001 (epsilon 0.24512 at "
+        "delta 1e-9) and holds rho 0 for open studies, of rho 0.00976 (epsilon 0.8 at delta 1e-9) in all. Ask for "
+        "less, or raise `max_rho_total` if your policy allows it."
+    )
+    told = complaint(party("approve", other_config, study_for(other_config, epsilon="2"), "--yes"), 3)
+    assert "asks for epsilon 2; patients has spent epsilon 0.1 and holds epsilon 0 for" in told
+    assert "rho" not in told
+
+
+def test_the_policys_delta_is_that_of_what_is_told(tmp_path: Path) -> None:
+    path = write_party(tmp_path / "north", max_rho_total={"epsilon": "0.8", "delta": "1e-5"})
+    synod("party", "init", "--config", path)
+    assert "of epsilon 2 and rho 0.02026 (epsilon 0.8 at delta 0.00001) in all" in party("ledger", path).out
+    told = complaint(party("approve", path, study_for(path, epsilon="1", delta="1e-5"), "--yes"), 3)
+    assert "asks for rho 0.03056 (epsilon 1 at delta 0.00001)" in told
+    assert "of rho 0.02026 (epsilon 0.8 at delta 0.00001) in all" in told
 
 
 def test_a_study_with_delta_needs_a_cap_on_rho(config: Path) -> None:

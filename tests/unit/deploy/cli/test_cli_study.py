@@ -65,7 +65,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "a name with a slash": ({"name": "../x"}, "name"),
     "a number for a category": (
         {"schema": [{"name": "a", "type": "categorical", "categories": [0, 1]}]},
-        "put it in quotes",
+        "Put it in quotes",
     ),
     "twice the same attribute": (
         {"schema": [{"name": "a", "type": "integer", "min": 0, "max": 1}] * 2},
@@ -229,7 +229,7 @@ def test_few_rows_are_told_to_be_too_few_for_pairs(tmp_path: Path) -> None:
     path = wide_study(tmp_path / "s.yaml", 500)
     out = synod("study", "forecast", path).out
     assert "Rows of an average cell against its noise: ones 1.6, tables-1 0.2, tables-2 0.22.\n" in out
-    assert "fewer rows than its noise in tables-1, tables-2: such tables are mostly noise.\n" in out
+    assert out.count("mostly noise") == 1
     (remark,) = json.loads(synod("study", "forecast", path, "--json").out)["remarks"]
     assert remark.startswith("A table of two columns would be mostly noise: an average cell has 0.2 times")
     assert "Publish columns alone with `rounds: 1`" in remark
@@ -266,10 +266,8 @@ def test_draft_proposes_types_and_domains(tmp_path: Path) -> None:
     found = draft(tmp_path / "t.csv")
     assert list(found) == ["id", "sex", "age", "weight", "flag", "born", "note"]
     assert found["sex"] == {"name": "sex", "type": "categorical", "categories": ["F", "M"]}
-    assert found["age"] == {"name": "age", "type": "integer", "min": 30, "max": 41, "bins": 12, "nullable": True}
-    assert found["weight"] == {
-        "name": "weight", "type": "real", "min": 60.5, "max": 71.25, "bins": 16, "nullable": True,
-    }  # fmt: skip
+    assert found["age"] == {"name": "age", "type": "integer", "min": 30, "max": 41, "nullable": True}
+    assert found["weight"] == {"name": "weight", "type": "real", "min": 60.5, "max": 71.25, "nullable": True}
     assert found["note"] == {"name": "note", "type": "categorical", "categories": ["x", "yes"], "nullable": True}
 
 
@@ -284,6 +282,8 @@ def test_a_draft_is_a_study_that_its_table_fits(tmp_path: Path, suffix: str) -> 
         pa.parquet.write_table(pa.table(columns), path)
     (tmp_path / "draft.yaml").write_text(synod("study", "draft", path).out)
     study = load_study(tmp_path / "draft.yaml")
+    bins = {attribute.name: attribute.bins for attribute in study.attributes if attribute.type != "categorical"}
+    assert bins == ({"id": 3, "age": 12, "weight": 64} if suffix == ".csv" else {"age": 3, "x": 64}), "the method's"
     read_table(path, codings_of(study), unit=None, expected_rows=3)
 
 
