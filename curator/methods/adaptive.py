@@ -40,8 +40,8 @@ Floats = NDArray[np.float64]
 STAGE_ITERATIONS = 150
 FINAL_ITERATIONS = (150, 1000)
 ITERATIONS_PER_SIGNAL = 1.3
-BINARY_ITERATIONS = 500
-BINARY_ROUNDS = 7
+BINARY_TURNS = 4
+MOST_TRIED = 2_000
 ONES_WEIGHT = 2
 LEAST_RESIDUAL = 1.5
 LEAST_MASS = 0.1
@@ -82,7 +82,7 @@ class Known:
     def fitted(self, pairs: Sequence[Pair], iterations: int) -> "Known":
         """With a model of these pairs that is fitted to everything released."""
         tree = build_tree(self.grouped.sizes, pairs)
-        evidence = [*self.tables, *self.sums]
+        evidence: list[Measurement | SignedSums] = [*self.tables, *self.sums]
         return replace(self, model=fit(tree, self.rows, evidence, self.base(), iterations=iterations, start=self.model))
 
 
@@ -112,8 +112,8 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
 
 async def _ask_ones(study: Study, parties: Parties) -> tuple[Known, list[Released]]:
     """Fine one-way tables, larger ones with larger parts of the budget, and the groups that follow from them."""
-    sizes, step = sizes_of(study), plan_study(study).step("ones")
-    query = _ask_one_ways(study)
+    step = plan_study(study).step("ones")
+    query = SumMarginals.from_json(await parties.remember("ones", lambda: _ask_one_ways(study).to_json()))
     counts = await parties.ask("ones", query)
     deviations = [variance**0.5 for variance in query.variances(step, study)]
     one_ways = [
@@ -129,7 +129,6 @@ async def _ask_ones(study: Study, parties: Parties) -> tuple[Known, list[Release
     released = [
         Released((feature,), one.counts, study.total_rows, one.deviation**2) for feature, one in enumerate(one_ways)
     ]
-    assert len(sizes) == len(tables)
     return Known(grouped, study.total_rows, tables), released
 
 
@@ -145,7 +144,9 @@ def _measure_one_way(grouped: GroupedFeatures, feature: int, one: OneWay) -> Mea
 
 
 def _power(study: Study) -> float:
-    """Parts by cells^(2/3) give the least total error for a sum of variances, by cells^(1/2) for a sum of scales."""
+    """Parts by cells^power give the least sum of all cells' deviations: under rho a deviation goes by part^(-1/2), which
+    makes it 2/3, and under pure epsilon by 1/part, which makes it 1/2.
+    """
     return 1 / 2 if study.delta is None else 2 / 3
 
 
@@ -223,8 +224,8 @@ async def _ask_tables(study: Study, parties: Parties, known: Known, stage: int, 
 
 def _choose_tables(study: Study, known: Known, step: Step, *, last: bool) -> Json:
     room = _room(study, known, step, last=last)
-    stage_sums = known.sums[-len(known.expected()) :]
     expected = known.expected()
+    stage_sums = known.sums[-len(expected) :]
     scores = score_pairs(stage_sums, expected, known.rows)
     least = float(np.mean(stage_sums[0].variance)) ** 0.5
     pairs = choose_pairs(scores, least, expected, known.pairs, room)
@@ -256,16 +257,22 @@ def _sets_of(study: Study, query: SumMarginals) -> list[tuple[int, ...]]:
 
 def _finish(study: Study, known: Known) -> Json:
     """The last fit: the more the signal of the tables exceeds their noise, the longer."""
-    deviations = [float(np.mean(one.variance)) ** 0.5 for one in known.tables[len(known.grouped.groups) :]]
-    wanted = int(ITERATIONS_PER_SIGNAL * known.rows / np.mean(deviations)) if deviations else 0
-    final = known.fitted(known.pairs, int(np.clip(wanted, *FINAL_ITERATIONS)))
-    return _write(study, final)
+    asked = known.tables[len(known.grouped.groups) :]
+    return _write(study, known.fitted(known.pairs, _final_iterations(known, asked)))
+
+
+def _final_iterations(known: Known, asked: Sequence[Measurement | SignedSums]) -> int:
+    """More of them the more the rows exceed the noise; converging further would fit noise."""
+    deviations = [float(np.mean(one.variance)) ** 0.5 for one in asked]
+    wanted = ITERATIONS_PER_SIGNAL * known.rows / float(np.mean(deviations)) if deviations else 0.0
+    return int(np.clip(wanted, *FINAL_ITERATIONS))
 
 
 def _write(study: Study, known: Known) -> Json:
     assert known.model is not None
     counted = [(one.attributes, float(np.mean(one.variance)) ** 0.5) for one in known.tables]
-    counted += [(one.attributes, _cell_deviation(one)) for one in known.sums if asks_everything(study)]
+    if len(plan_study(study).steps) == 1:
+        counted += [(one.attributes, _cell_deviation(one)) for one in known.sums]
     return write_model(study, known.grouped, known.model.tree, known.model.tables, counted)
 
 
@@ -300,19 +307,22 @@ async def _ask_everything(study: Study, parties: Parties) -> tuple[Known, list[R
 
 
 def _finish_binary(study: Study, known: Known) -> Json:
-    """Adds the pairs that the model misses most, as long as it stays small, and fits again."""
+    """Adds the pairs that the model misses most and fits again, a few times; then, where there is room, the pairs that
+    depend on each other most: their agreements are released, and the model can hold them.
+    """
     cells, pairs = resolved(_method(study).max_model_cells), list[Pair]()
-    for turn in range(BINARY_ROUNDS):
-        most = len(known.grouped.sizes) if turn < BINARY_ROUNDS - 3 else len(known.sums)
-        added = _missed_pairs(known, pairs, most, cells)
+    for _ in range(BINARY_TURNS):
+        added = _missed_pairs(known, pairs, len(known.grouped.sizes), cells)
         if not added and known.model is not None:
             break
         pairs += added
         known = known.fitted(pairs, STAGE_ITERATIONS)
-    return _write(study, known.fitted(pairs, BINARY_ITERATIONS))
+    pairs += _missed_pairs(replace(known, model=None), pairs, MOST_TRIED, cells)
+    return _write(study, known.fitted(pairs, _final_iterations(known, known.sums)))
 
 
 def _missed_pairs(known: Known, pairs: Sequence[Pair], most: int, cells: int) -> list[Pair]:
+    """Of the pairs that are furthest from the model, or without one from independence, those that it has room for."""
     expected = known.expected()
     scores: dict[Pair, float] = {}
     for one in known.sums:
