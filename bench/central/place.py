@@ -20,7 +20,7 @@ from synod.curator.inference.junction import Attributes, JunctionTree, build_tre
 from synod.curator.inference.measurements import Measurement
 from synod.curator.inference.pairs import pair_tables
 from synod.curator.inference.synthesis import draw_rows, integer_weights
-from synod.curator.structure.groups import project_to_simplex
+from synod.curator.network.tables import project_tables
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -107,7 +107,7 @@ def ones_and_pairs(features: int) -> Iterable[Attributes]:
 
 def base_of(ones: Iterable[Measurement], rows: int) -> list[Floats]:
     """Where a fit starts: the shares of one-way tables, none of them nothing."""
-    raised = [np.maximum(project_to_simplex(one.values, rows) / rows, SMALLEST_SHARE) for one in ones]
+    raised = [np.maximum(project_tables(one.values, rows) / rows, SMALLEST_SHARE) for one in ones]
     return [shares / shares.sum() for shares in raised]
 
 

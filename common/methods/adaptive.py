@@ -49,13 +49,16 @@ class Adaptive(Method):
 
     @classmethod
     def complete_attribute(cls, attribute: Any) -> Any:
-        """Numbers are counted in 64 bins, and by themselves where they are 0 or a bound."""
+        """Numbers are counted in 64 bins, integers of up to 128 values one by one, since bins of one and of two values
+        beside each other would make a comb; and by themselves where they are 0 or a bound.
+        """
         if not isinstance(attribute, dict) or attribute.get("type") not in ("integer", "real"):
             return attribute
         low, high = attribute.get("min"), attribute.get("max")
         bins = FINE_BINS
         if attribute["type"] == "integer" and isinstance(low, int) and isinstance(high, int):
-            bins = max(1, min(FINE_BINS, high - low + 1))
+            values = max(1, high - low + 1)
+            bins = values if values <= 2 * FINE_BINS else FINE_BINS
         return {"bins": bins, "spikes": _usual_spikes(low, high), **attribute}
 
     def resolve(self, study: Study) -> Self:

@@ -4,8 +4,9 @@ Everything but the encrypted sums is post-processing of released numbers. What s
 remembered, so that a restart asks the same questions and publishes the same rows.
 """
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from typing import Any
@@ -24,66 +25,28 @@ from synod.common.protocol.queries.marginals import SumMarginals
 from synod.common.protocol.steps import Step
 from synod.common.study.features import sizes_of
 from synod.common.study.study import Study
-from synod.curator.inference.descent import Fitted, fit
-from synod.curator.inference.junction import build_tree, tree_cells
 from synod.curator.inference.measurements import Measurement, SignedSums
-from synod.curator.inference.pairs import pair_tables
 from synod.curator.methods.base import Numbers, Parties, Publication, Publisher, Released, register
 from synod.curator.release.report.models.cliques import clique_error, describe_cliques
 from synod.curator.structure.grouped import GroupedFeatures, orders_of
 from synod.curator.structure.groups import OneWay, estimate_shares, group_values
+from synod.curator.structure.growth import grow_pairs
+from synod.curator.structure.known import Known
 from synod.curator.structure.model import draw_model, write_model
-from synod.curator.structure.selection import Pair, Room, choose_pairs, score_pairs
+from synod.curator.structure.selection import Room, choose_pairs, score_pairs
 from synod.curator.structure.splits import choose_signs
 
 Floats = NDArray[np.float64]
 STAGE_ITERATIONS = 150
 FINAL_ITERATIONS = (150, 1000)
 ITERATIONS_PER_SIGNAL = 1.3
-BINARY_TURNS = 4
-MOST_TRIED = 2_000
 ONES_WEIGHT = 2
-LEAST_RESIDUAL = 1.5
-LEAST_MASS = 0.1
 LEAST_CELL = 0.25  # below this, noise outweighs what finer numbers tell
 TYPICAL_GROUPS = 16
 PAIRS_ONLY = (
     "Do not look for what only three or more columns together tell, nor for relations between columns that were not "
     "counted together: the model keeps single columns and the pairs that it counted."
 )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Known:
-    """What was released so far, in groups, as a fit takes it; the pairs that were counted; and the latest model."""
-
-    grouped: GroupedFeatures
-    rows: int
-    tables: tuple[Measurement, ...] = ()
-    sums: tuple[SignedSums, ...] = ()
-    model: Fitted | None = None
-
-    @property
-    def pairs(self) -> list[Pair]:
-        """The pairs whose tables were counted."""
-        return [(one.attributes[0], one.attributes[1]) for one in self.tables if len(one.attributes) == 2]
-
-    def expected(self) -> Mapping[Pair, Floats]:
-        """What the model, or without one independence, says of every pair."""
-        if self.model is not None:
-            return pair_tables(self.model.tree, self.model.tables)
-        base = self.base()
-        return {(a, b): np.outer(base[a], base[b]) for a, b in combinations(range(len(base)), 2)}
-
-    def base(self) -> list[Floats]:
-        """One-way shares, none of them nothing."""
-        return self.grouped.base(LEAST_MASS / self.rows)
-
-    def fitted(self, pairs: Sequence[Pair], iterations: int) -> "Known":
-        """With a model of these pairs that is fitted to everything released."""
-        tree = build_tree(self.grouped.sizes, pairs)
-        evidence: list[Measurement | SignedSums] = [*self.tables, *self.sums]
-        return replace(self, model=fit(tree, self.rows, evidence, self.base(), iterations=iterations, start=self.model))
 
 
 async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -> Publication:
@@ -144,8 +107,8 @@ def _measure_one_way(grouped: GroupedFeatures, feature: int, one: OneWay) -> Mea
 
 
 def _power(study: Study) -> float:
-    """Parts by cells^power give the least sum of all cells' deviations: under rho a deviation goes by part^(-1/2), which
-    makes it 2/3, and under pure epsilon by 1/part, which makes it 1/2.
+    """Parts by cells^power give the least sum of all cells' deviations: under rho a deviation goes by part^(-1/2), so
+    it is 2/3, and under pure epsilon by 1/part, so it is 1/2.
     """
     return 1 / 2 if study.delta is None else 2 / 3
 
@@ -194,7 +157,7 @@ def _signed_sums(
     firsts = [np.unique(groups, return_index=True)[1] for groups in grouped.groups]
     signs = [unpack_signs(split, sizes_of(study)) for split in query.splits]
     by_feature = [np.array([split[f][own] for split in signs], dtype=np.float64) for f, own in enumerate(firsts)]
-    sums = 2.0 * answer.pairs - study.total_rows
+    sums = 2 * answer.pairs.astype(np.float64) - study.total_rows
     pairs = combinations(range(len(firsts)), 2)
     return [
         SignedSums(pair, by_feature[pair[0]], by_feature[pair[1]], sums[:, place], 4 * variance)
@@ -281,7 +244,7 @@ def _cell_deviation(sums: SignedSums) -> float:
 
     A sum of signs has four times the variance of an agreement; so has twice a count of ones, over the weight squared.
     """
-    return float(np.mean(sums.variance) * (1 + 2 / ONES_WEIGHT**2)) ** 0.5 / 4
+    return math.sqrt(float(np.mean(sums.variance)) * (1 + 2 / ONES_WEIGHT**2)) / 4
 
 
 # All attributes with two values: one sum
@@ -307,34 +270,9 @@ async def _ask_everything(study: Study, parties: Parties) -> tuple[Known, list[R
 
 
 def _finish_binary(study: Study, known: Known) -> Json:
-    """Adds the pairs that the model misses most and fits again, a few times; then, where there is room, the pairs that
-    depend on each other most: their agreements are released, and the model can hold them.
-    """
-    cells, pairs = resolved(_method(study).max_model_cells), list[Pair]()
-    for _ in range(BINARY_TURNS):
-        added = _missed_pairs(known, pairs, len(known.grouped.sizes), cells)
-        if not added and known.model is not None:
-            break
-        pairs += added
-        known = known.fitted(pairs, STAGE_ITERATIONS)
-    pairs += _missed_pairs(replace(known, model=None), pairs, MOST_TRIED, cells)
+    """Grows the model by pairs, all of whose agreements are released, and fits it once more."""
+    known, pairs = grow_pairs(known, resolved(_method(study).max_model_cells), STAGE_ITERATIONS)
     return _write(study, known.fitted(pairs, _final_iterations(known, known.sums)))
-
-
-def _missed_pairs(known: Known, pairs: Sequence[Pair], most: int, cells: int) -> list[Pair]:
-    """Of the pairs that are furthest from the model, or without one from independence, those that it has room for."""
-    expected = known.expected()
-    scores: dict[Pair, float] = {}
-    for one in known.sums:
-        if known.model is not None and known.model.tree.home(one.attributes) is not None:
-            continue
-        residual = float(one.values[0] - known.rows * (one.left[0] @ expected[one.attributes] @ one.right[0]))
-        scores[one.attributes] = abs(residual) / float(np.mean(one.variance)) ** 0.5
-    added: list[Pair] = []
-    for pair in sorted(scores, key=lambda one: (-scores[one], one))[:most]:
-        if scores[pair] > LEAST_RESIDUAL and tree_cells(known.grouped.sizes, [*pairs, *added, pair], cells) <= cells:
-            added.append(pair)
-    return added
 
 
 def _method(study: Study) -> Adaptive:

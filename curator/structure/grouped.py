@@ -38,8 +38,7 @@ class GroupedFeatures:
 
     def add_up(self, feature: int, numbers: Floats) -> Floats:
         """Numbers of values as numbers of groups."""
-        sums: Floats = np.bincount(self.groups[feature], weights=numbers, minlength=self.sizes[feature])
-        return sums
+        return np.bincount(self.groups[feature], numbers, self.sizes[feature]).astype(np.float64)
 
     def base(self, least: float) -> list[Floats]:
         """The share of each group, none below `least`."""

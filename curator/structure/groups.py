@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.curator.inference.tails import posterior_means
+from synod.curator.network.tables import project_tables
 
 Floats = NDArray[np.float64]
 KEPT_DEVIATIONS = 2.0  # a smaller count is more noise than value
@@ -72,17 +73,10 @@ def estimate_shares(one_way: OneWay, rows: int) -> Floats:
     """The share of each value among all rows: large values as counted, rare ones by their posterior means."""
     rare = one_way.counts < KEPT_DEVIATIONS * one_way.deviation
     if rare.sum() < 2 or rare.all():
-        return project_to_simplex(one_way.counts, rows) / rows
+        return project_tables(one_way.counts, rows) / rows
     counts = one_way.counts + (rows - one_way.counts.sum()) / len(one_way.counts)
     shares, total = np.maximum(counts, 0.0), max(float(counts[rare].sum()), one_way.deviation / 2)
     means = posterior_means(counts[rare], one_way.deviation, total)
     shares[rare] = means / means.sum() * total
-    return shares / shares.sum()
-
-
-def project_to_simplex(counts: Floats, rows: int) -> Floats:
-    """The non-negative counts that add up to `rows` and are nearest to these."""
-    ordered = np.sort(counts)[::-1]
-    excess = (np.cumsum(ordered) - rows) / np.arange(1, len(counts) + 1)
-    last = int(np.flatnonzero(ordered > excess)[-1])
-    return np.maximum(counts - excess[last], 0.0)
+    scaled: Floats = shares / shares.sum()
+    return scaled

@@ -4,6 +4,7 @@ A pair's score estimates how far its table is from the model's, in rows of absol
 as it is expected to add. Pairs are taken in order of score while the sum of gains grows and the model stays small.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -29,7 +30,7 @@ def score_pairs(sums: Iterable[SignedSums], expected: Mapping[Pair, Floats], row
 def _score(sums: SignedSums, counts: Floats) -> float:
     residuals = sums.values - ((sums.left @ counts) * sums.right).sum(axis=1)
     signal = float(np.mean(residuals**2 - sums.variance))
-    return SCORE_FACTOR * max(0.0, signal) ** 0.5
+    return SCORE_FACTOR * math.sqrt(max(0.0, signal))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +66,8 @@ class Room:
     def parts(self, pairs: Sequence[Pair]) -> Floats:
         """Each table's part of the step's budget."""
         weights = np.array([self.cells(pair) ** self.power for pair in pairs])
-        return weights / weights.sum()
+        parts: Floats = weights / weights.sum()
+        return parts
 
 
 def choose_pairs(

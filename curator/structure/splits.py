@@ -18,7 +18,7 @@ def choose_signs(shares: Floats, order: Sequence[int] | None, split: int, *, rng
 
     `order` are the groups in the order of their values, where they have one; a missing value's group is not in it.
     """
-    random = rng.permutation(len(shares))
+    random: list[int] = rng.permutation(len(shares)).tolist()
     if order is not None and split == 0:
         signs = _take_half(shares, order)
     elif order is not None and split == 1 and len(order) > 3:

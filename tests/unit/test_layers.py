@@ -33,7 +33,6 @@ MESSAGES = {  # what the core knows of generated code: the queries, which are va
     "common/protocol/parts.py": {"google.protobuf"},
     "common/protocol/queries/agreements.py": {"synod.v1.query_pb2"},
     "common/protocol/queries/base.py": {"google.protobuf", "synod.v1.query_pb2"},
-    "common/protocol/queries/agreements.py": {"synod.v1.query_pb2"},
     "common/protocol/queries/marginals.py": {"synod.v1.query_pb2"},
     "common/protocol/queries/moments.py": {"synod.v1.query_pb2"},
     "common/protocol/queries/parents.py": {"synod.v1.query_pb2"},

@@ -82,7 +82,7 @@ def test_what_tells_of_pairs_is_nearer_than_columns_alone(source: Source) -> Non
 
 
 def test_a_refused_setting_has_no_figures(source: Source) -> None:
-    refused = Setting("adaptive", 3, 1, "0.0000001", PURE)
+    refused = Setting("adaptive", 3, 1, "0.000000000001", PURE)
     assert measure_run(source, refused, 0) == {}
     rows = make_rows([refused], {refused: [{}, {}], refused.baseline: [{}, {}]})
     assert "refused" in write_table(rows, {})[2]

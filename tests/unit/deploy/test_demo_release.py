@@ -1,4 +1,4 @@
-"""What the demo publishes looks like its tables: shares at the bounds, medians, pairs. In process, by the same recipe."""
+"""What the demo publishes looks like its tables: shares at the bounds, medians, pairs. By the recipe, in process."""
 
 from pathlib import Path
 

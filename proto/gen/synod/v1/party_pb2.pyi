@@ -140,18 +140,7 @@ class LedgerHead(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal[
-        "hash",
-        b"hash",
-        "identity",
-        b"identity",
-        "ledger",
-        b"ledger",
-        "sequence",
-        b"sequence",
-        "signature",
-        b"signature",
-    ]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hash", b"hash", "identity", b"identity", "ledger", b"ledger", "sequence", b"sequence", "signature", b"signature"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -217,16 +206,7 @@ class GreetResponse(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["highest_head", b"highest_head"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal[
-        "curator_identity",
-        b"curator_identity",
-        "highest_head",
-        b"highest_head",
-        "protocol",
-        b"protocol",
-        "unix_seconds",
-        b"unix_seconds",
-    ]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["curator_identity", b"curator_identity", "highest_head", b"highest_head", "protocol", b"protocol", "unix_seconds", b"unix_seconds"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -318,9 +298,7 @@ class Move(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal[
-        "kind", b"kind", "label", b"label", "study_hash", b"study_hash", "study_name", b"study_name"
-    ]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "label", b"label", "study_hash", b"study_hash", "study_name", b"study_name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -438,20 +416,7 @@ class EnrolRequest(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["head", b"head"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal[
-        "exchange",
-        b"exchange",
-        "head",
-        b"head",
-        "identity",
-        b"identity",
-        "nonce",
-        b"nonce",
-        "signature",
-        b"signature",
-        "study_hash",
-        b"study_hash",
-    ]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["exchange", b"exchange", "head", b"head", "identity", b"identity", "nonce", b"nonce", "signature", b"signature", "study_hash", b"study_hash"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -562,28 +527,7 @@ class SubmissionHeader(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["head", b"head"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal[
-        "account_signature",
-        b"account_signature",
-        "digest",
-        b"digest",
-        "head",
-        b"head",
-        "key_id",
-        b"key_id",
-        "label",
-        b"label",
-        "length",
-        b"length",
-        "query",
-        b"query",
-        "signature",
-        b"signature",
-        "study_hash",
-        b"study_hash",
-        "transcript",
-        b"transcript",
-    ]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["account_signature", b"account_signature", "digest", b"digest", "head", b"head", "key_id", b"key_id", "label", b"label", "length", b"length", "query", b"query", "signature", b"signature", "study_hash", b"study_hash", "transcript", b"transcript"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -25,6 +25,7 @@ else:
 _T = _typing.TypeVar("_T")
 
 class _MaybeAsyncIterator(_abc.AsyncIterator[_T], _abc.Iterator[_T], metaclass=_abc_1.ABCMeta): ...
+
 class _ServicerContext(_grpc.ServicerContext, _aio.ServicerContext):  # type: ignore[misc, type-arg]
     ...
 
@@ -105,9 +106,7 @@ class PartyServiceServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _party_pb2.GetDocumentRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[
-        _abc.Iterator[_party_pb2.GetDocumentResponse], _abc.AsyncIterator[_party_pb2.GetDocumentResponse]
-    ]:
+    ) -> _typing.Union[_abc.Iterator[_party_pb2.GetDocumentResponse], _abc.AsyncIterator[_party_pb2.GetDocumentResponse]]:
         """Streams one document of a study: the study, or its transcript."""
 
     @_abc_1.abstractmethod
@@ -152,6 +151,4 @@ class PartyServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_party_pb2.AcknowledgeResponse, _abc.Awaitable[_party_pb2.AcknowledgeResponse]]:
         """Confirms that the caller knows of a study's end."""
 
-def add_PartyServiceServicer_to_server(
-    servicer: PartyServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]
-) -> None: ...
+def add_PartyServiceServicer_to_server(servicer: PartyServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -102,43 +102,11 @@ class Query(_message.Message):
         synthesize: Global___Synthesize | None = ...,
         sum_agreements: Global___SumAgreements | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal[
-        "choose_parents",
-        b"choose_parents",
-        "kind",
-        b"kind",
-        "local_marginals",
-        b"local_marginals",
-        "sum_agreements",
-        b"sum_agreements",
-        "sum_marginals",
-        b"sum_marginals",
-        "sum_moments",
-        b"sum_moments",
-        "synthesize",
-        b"synthesize",
-    ]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["choose_parents", b"choose_parents", "kind", b"kind", "local_marginals", b"local_marginals", "sum_agreements", b"sum_agreements", "sum_marginals", b"sum_marginals", "sum_moments", b"sum_moments", "synthesize", b"synthesize"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal[
-        "choose_parents",
-        b"choose_parents",
-        "kind",
-        b"kind",
-        "local_marginals",
-        b"local_marginals",
-        "sum_agreements",
-        b"sum_agreements",
-        "sum_marginals",
-        b"sum_marginals",
-        "sum_moments",
-        b"sum_moments",
-        "synthesize",
-        b"synthesize",
-    ]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["choose_parents", b"choose_parents", "kind", b"kind", "local_marginals", b"local_marginals", "sum_agreements", b"sum_agreements", "sum_marginals", b"sum_marginals", "sum_moments", b"sum_moments", "synthesize", b"synthesize"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal[
-        "sum_marginals", "sum_moments", "local_marginals", "choose_parents", "synthesize", "sum_agreements"
-    ]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["sum_marginals", "sum_moments", "local_marginals", "choose_parents", "synthesize", "sum_agreements"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -398,18 +366,7 @@ class ChooseParents(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal[
-        "candidates",
-        b"candidates",
-        "count",
-        b"count",
-        "max_cells",
-        b"max_cells",
-        "placed",
-        b"placed",
-        "score",
-        b"score",
-    ]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["candidates", b"candidates", "count", b"count", "max_cells", b"max_cells", "placed", b"placed", "score", b"score"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -561,9 +518,7 @@ class GaussianModel(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal[
-        "loadings", b"loadings", "noise", b"noise", "shift", b"shift", "spread", b"spread"
-    ]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["loadings", b"loadings", "noise", b"noise", "shift", b"shift", "spread", b"spread"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

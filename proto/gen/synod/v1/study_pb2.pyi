@@ -197,26 +197,7 @@ class StudyStatus(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal[
-        "answer_bytes",
-        b"answer_bytes",
-        "label",
-        b"label",
-        "name",
-        b"name",
-        "parties",
-        b"parties",
-        "reason",
-        b"reason",
-        "round",
-        b"round",
-        "rounds",
-        b"rounds",
-        "state",
-        b"state",
-        "study_hash",
-        b"study_hash",
-    ]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_bytes", b"answer_bytes", "label", b"label", "name", b"name", "parties", b"parties", "reason", b"reason", "round", b"round", "rounds", b"rounds", "state", b"state", "study_hash", b"study_hash"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -258,20 +239,7 @@ class PartyStatus(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal[
-        "awaited",
-        b"awaited",
-        "awaited_since",
-        b"awaited_since",
-        "enrolled",
-        b"enrolled",
-        "last_seen",
-        b"last_seen",
-        "name",
-        b"name",
-        "not_approved",
-        b"not_approved",
-    ]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["awaited", b"awaited", "awaited_since", b"awaited_since", "enrolled", b"enrolled", "last_seen", b"last_seen", "name", b"name", "not_approved", b"not_approved"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -21,6 +21,7 @@ else:
 _T = _typing.TypeVar("_T")
 
 class _MaybeAsyncIterator(_abc.AsyncIterator[_T], _abc.Iterator[_T], metaclass=_abc_1.ABCMeta): ...
+
 class _ServicerContext(_grpc.ServicerContext, _aio.ServicerContext):  # type: ignore[misc, type-arg]
     ...
 
@@ -81,9 +82,7 @@ class StudyServiceServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _study_pb2.FetchReleaseRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[
-        _abc.Iterator[_study_pb2.FetchReleaseResponse], _abc.AsyncIterator[_study_pb2.FetchReleaseResponse]
-    ]:
+    ) -> _typing.Union[_abc.Iterator[_study_pb2.FetchReleaseResponse], _abc.AsyncIterator[_study_pb2.FetchReleaseResponse]]:
         """Streams the files of a published study's release."""
 
     @_abc_1.abstractmethod
@@ -94,6 +93,4 @@ class StudyServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_study_pb2.AbortStudyResponse, _abc.Awaitable[_study_pb2.AbortStudyResponse]]:
         """Ends a study for good. What parties have spent stays spent."""
 
-def add_StudyServiceServicer_to_server(
-    servicer: StudyServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]
-) -> None: ...
+def add_StudyServiceServicer_to_server(servicer: StudyServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import check_feasible
-from synod.common.runtime.errors import SynodError
 from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.features import features_of, sizes_of
 from synod.common.study.study import Study
@@ -42,10 +41,6 @@ SCHEMAS: dict[str, list[Attribute]] = {
     "two of two values": [binary("a"), binary("b")],
     "large": [categorical("a", 300), categorical("b", 70), binary("c")],
 }
-# Remove the mark once group_values keeps two groups.
-one_group = pytest.mark.xfail(
-    raises=SynodError, strict=False, reason="group_values puts all values of a number into one group under much noise"
-)
 BUDGETS: list[dict[str, Any]] = [{"epsilon": "0.1"}, {"epsilon": "60"}, {"epsilon": "0.5", "delta": "1e-9"}]
 
 
@@ -84,7 +79,7 @@ def test_rounds(schema: str, rounds: int) -> None:
 @pytest.mark.parametrize(
     ("schema", "rows"),
     [
-        *(pytest.param("mixed", rows, marks=one_group) for rows in ((1, 1, 1), (90,), (1,), (2, 1))),
+        *(("mixed", rows) for rows in ((1, 1, 1), (90,), (1,), (2, 1))),
         *(("mixed", rows) for rows in ((1, 80, 60), (20,) * 7)),
         *(("two values", rows) for rows in ((1, 1, 1), (1, 80, 60), (90,), (1,), (2, 1), (20,) * 7)),
     ],
@@ -120,7 +115,6 @@ def studies(draw: st.DrawFn) -> Study:
     return study_of(schema, rows, output_rows=draw(st.none() | st.integers(1, 99)), **budget)
 
 
-@one_group
 @settings(max_examples=40, deadline=None)
 @given(studies())
 def test_any_small_study_is_published_within_its_plan(study: Study) -> None:
@@ -186,7 +180,6 @@ def test_groups_partition_the_values(
     assert abs(shares.sum() - 1) < 1e-9
 
 
-@pytest.mark.xfail(strict=True, reason="group_values puts all values of a number into one group under much noise")
 def test_two_values_or_more_stay_two_groups_or_more() -> None:
     """A grouping of one group is none: parties refuse to count it, after the one-way tables were paid for."""
     assert max(group_values(OneWay(np.array([3.0, -8.0, 4.0]), 50.0, (0, 1, 2)), least=10.0)) > 0
