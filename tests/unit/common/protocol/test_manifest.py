@@ -440,7 +440,7 @@ def test_a_release_with_more_rho_than_its_delta_allows_is_refused(tmp_path: Path
     verify_release(folder, None)
     content["study"]["rho"] = "0.016"
     (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
-    assert "rho 0.016 at order 34.8651 is not within epsilon 1 and delta 0.000000001" in failure(folder)
+    assert "rho 0.016 at order 34.8651 is not within epsilon 1 and delta 1e-9" in failure(folder)
 
 
 def test_laws_of_local_answers_are_in_exact_numbers() -> None:

@@ -322,7 +322,7 @@ NUMBERS = [
 
 def test_adaptive_counts_numbers_finely_and_the_usual_values_by_themselves() -> None:
     assert attributes_of(make_study(schema=NUMBERS, method={"name": "adaptive"})) == [
-        (64, ["0", "120"]),
+        (121, ["0", "120"]),
         (10, ["0", "9"]),
         (1, []),
         (64, ["-500", "0", "500"]),
@@ -330,7 +330,7 @@ def test_adaptive_counts_numbers_finely_and_the_usual_values_by_themselves() -> 
         (64, ["-1.5", "0", "2.5"]),
         (7, []),
         (5, ["0", "99"]),
-        (64, ["50"]),
+        (100, ["50"]),
     ]
 
 
