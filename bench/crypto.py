@@ -2,7 +2,8 @@
 
 Synod is timed as a party calls it: pack, blind with the masks of a roster of three, draw exponents, make the
 table, encrypt, join. phe is `encrypt` of each count, without masks. They take turns and medians are compared,
-so that a busy machine hurts both alike. Noise is sampled apart. The last line is one JSON object.
+so that a busy machine hurts both alike. Noise is sampled apart, both kinds in turns as well: shares of discrete
+Laplace noise, and discrete Gaussian ones. The last line is one JSON object.
 """
 
 import argparse
@@ -32,12 +33,14 @@ from synod.common.crypto.paillier import (
 )
 from synod.common.privacy.bounds import noise_bound
 from synod.common.privacy.coins import Coins
+from synod.common.privacy.gaussian import sample_discrete_gaussian
 from synod.common.privacy.noise import sample_shares
 from synod.party.masks import blind
 
 ROWS = 45_222
 SCALE = Fraction(2 * 57 * 5)  # 57 marginals of one study at epsilon 0.2 in all, sensitivity 2
 PARTIES, THRESHOLD = 3, 1
+SQUARE = Fraction(57 * 1481, 2)  # of one of two honest shares: the same marginals at that epsilon and delta 1e-9
 COUNTS = 120_000
 PHE_COUNTS = 12
 WIDE_BITS = 34
@@ -175,11 +178,23 @@ def measure_curator(setting: Setting) -> dict[str, float]:
     }
 
 
-def measure_noise() -> dict[str, float]:
-    """Sampling one party's shares for all counts."""
+def measure_noise(repeats: int) -> dict[str, float]:
+    """Sampling one party's shares for all counts, of both kinds, taking turns."""
     shape = Fraction(1, PARTIES - THRESHOLD)
-    seconds = clock(lambda: sample_shares(COUNTS, shape=shape, scale=SCALE, coins=Coins(bytes(32))))
-    return {"noise_counts_per_second": COUNTS / seconds}
+    work: dict[str, Callable[[], object]] = {
+        "laplace": lambda: sample_shares(COUNTS, shape=shape, scale=SCALE, coins=Coins(bytes(32))),
+        "gaussian": lambda: sample_discrete_gaussian(COUNTS, square=SQUARE, coins=Coins(bytes(32))),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in work}
+    for _ in range(repeats):
+        for name, sample in work.items():
+            seconds[name].append(clock(sample) / COUNTS)
+    laplace, gaussian = (median(seconds[name]) for name in work)
+    return {
+        "noise_counts_per_second": 1 / laplace,
+        "gaussian_noise_counts_per_second": 1 / gaussian,
+        "gaussian_rate_ratio": laplace / gaussian,
+    }
 
 
 def measure(bits: int, repeats: int) -> dict[str, float]:
@@ -203,7 +218,7 @@ def measure(bits: int, repeats: int) -> dict[str, float]:
         "phe_bytes_per_count": size,
         **take_apart(setting),
         **measure_curator(setting),
-        **measure_noise(),
+        **measure_noise(repeats),
         "generate_key_seconds": key_seconds,
     }
 
@@ -216,7 +231,7 @@ def main() -> None:
     options = parser.parse_args()
     figures = measure(options.bits, options.repeats)
     for name, figure in figures.items():
-        print(f"{name.replace('_', ' '):<28} {figure:>14,.6g}")
+        print(f"{name.replace('_', ' '):<32} {figure:>14,.6g}")
     print(json.dumps({name: float(f"{figure:.6g}") for name, figure in figures.items()}))
 
 

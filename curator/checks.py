@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from synod.common.crypto.identity import require_signature
 from synod.common.crypto.paillier import PublicKey, check_ciphertexts
+from synod.common.protocol.queries.agreements import Agreements
 from synod.common.protocol.queries.base import ClearQuery, SumQuery, SumTerms
+from synod.common.protocol.queries.marginals import Tables
 from synod.common.protocol.queries.moments import moment_design
 from synod.common.protocol.queries.parsing import AnyQuery, query_digest
 from synod.common.protocol.steps import Step
@@ -90,15 +92,13 @@ def check_moments(study: Study, terms: SumTerms, moments: NDArray[np.int64]) -> 
         _check_total(int(counts.sum()), total, counts.size, terms)
 
 
-def check_marginals(
-    study: Study, terms: SumTerms, sets: Sequence[tuple[int, ...]], tables: Sequence[NDArray[np.int64]]
-) -> None:
+def check_marginals(study: Study, terms: SumTerms, query: Tables, tables: Sequence[NDArray[np.int64]]) -> None:
     """Check 6 for marginals: every total agrees with the public row count, and overlapping marginals with each other,
-    feature by feature; the bound is that of `check_moments`.
+    entry by entry; the bound is that of `check_moments`.
     """
-    sizes = sizes_of(study)
+    sizes = query.entry_sizes(study)
     seen: dict[int, tuple[NDArray[np.int64], int]] = {}
-    for features, table in zip(sets, tables, strict=True):
+    for features, table in zip(query.sets, tables, strict=True):
         _check_total(int(table.sum()), study.total_rows, table.size, terms)
         cube = table.reshape([sizes[feature] for feature in features])
         for axis, feature in enumerate(features):
@@ -107,6 +107,26 @@ def check_marginals(
             first, first_terms = seen.setdefault(feature, (margin, terms_in_cell))
             if np.abs(margin - first).max() > (terms_in_cell + first_terms) * terms.noise_bound:
                 raise check_failed("released marginals disagree with each other: some party's answer is not sound.")
+
+
+def check_agreements(study: Study, terms: SumTerms, answer: Agreements) -> None:
+    """Check 6 for agreements: every number lies in its range, and every three features are possible together: in each
+    row one of their pairs agrees, or all three do, so of n rows ab + ac + bc >= n and ab + ac - bc <= n agree. No
+    number's noise exceeds the packing's bound, but with probability 2^-64.
+    """
+    rows, bound = study.total_rows, terms.noise_bound
+    for numbers, most in ((answer.ones, terms.high), (answer.pairs.ravel(), rows)):
+        if ((numbers < -bound) | (numbers > most + bound)).any():
+            raise check_failed("a released agreement is out of range: some party's answer is not sound.")
+    features = len(sizes_of(study))
+    first, second = np.triu_indices(features, 1)
+    square = np.full((features, features), rows, dtype=np.int64)
+    for pairs in answer.pairs:
+        square[first, second] = square[second, first] = pairs
+        for one in square:
+            both = one[:, None] + one
+            if (both + square).min() < rows - 3 * bound or (both - square).max() > rows + 3 * bound:
+                raise check_failed("released agreements contradict each other: some party's answer is not sound.")
 
 
 def _check_total(total: int, expected: int, noise_terms: int, terms: SumTerms) -> None:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from synod.common.crypto.packing import unpack
 from synod.common.crypto.paillier import SecretKey, add_all, decrypt_all
+from synod.common.protocol.queries.agreements import SumAgreements
 from synod.common.protocol.queries.base import SumQuery, SumTerms
 from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals
 from synod.common.protocol.queries.moments import SumMoments
@@ -16,7 +17,7 @@ from synod.common.protocol.queries.parsing import AnyQuery
 from synod.common.protocol.queries.rows import Synthesize, stack_rows
 from synod.common.protocol.steps import QueryKind, Step
 from synod.common.study.study import Study
-from synod.curator.checks import check_marginals, check_moments
+from synod.curator.checks import check_agreements, check_marginals, check_moments
 
 Payloads = Iterable[bytes]
 
@@ -49,7 +50,11 @@ def _check_moments(query: SumMoments, study: Study, terms: SumTerms, sums: NDArr
 
 
 def _check_marginals(query: SumMarginals, study: Study, terms: SumTerms, sums: NDArray[np.int64]) -> None:
-    check_marginals(study, terms, query.sets, query.split(sums, study))
+    check_marginals(study, terms, query, query.split(sums, study))
+
+
+def _check_agreements(query: SumAgreements, study: Study, terms: SumTerms, sums: NDArray[np.int64]) -> None:
+    check_agreements(study, terms, query.split(sums, study))
 
 
 def _read_alone(
@@ -67,6 +72,7 @@ def _stack(query: Synthesize, study: Study, payloads: Payloads, answerers: tuple
 
 CHECKED: Mapping[QueryKind, Callable[[Any, Study, SumTerms, NDArray[np.int64]], None]] = {
     QueryKind.SUM_MARGINALS: _check_marginals,
+    QueryKind.SUM_AGREEMENTS: _check_agreements,
     QueryKind.SUM_MOMENTS: _check_moments,
 }
 COMBINED: Mapping[QueryKind, Callable[[Any, Study, Payloads, tuple[str, ...]], Any]] = {

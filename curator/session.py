@@ -10,8 +10,6 @@ import secrets
 from collections.abc import Callable
 from typing import TypeVar
 
-import numpy as np
-
 from synod.common.crypto.canonical import Json, canonical_bytes
 from synod.common.crypto.identity import Identity
 from synod.common.crypto.paillier import SecretKey
@@ -62,7 +60,7 @@ class Session:
     async def _run_once(self) -> None:
         transcript = await self._transcript()
         seed = await self._seed()
-        publication = await publish(self.study, self, rng=np.random.default_rng(seed))
+        publication = await publish(self.study, self, seed=seed)
         self._require_open()
         await asyncio.to_thread(write_release, self._context, self.study, transcript, publication, seed)
         self._end(State.PUBLISHED)
@@ -112,6 +110,7 @@ class Session:
     async def ask(self, label: str, query: Query[AnswerT]) -> AnswerT:
         """Implements `Parties.ask`: logs the query, waits for every answer, combines them, and logs the result."""
         step = self._plan.step(label)
+        query.check(self.study)
         check_within(query, step, self.study)
         body = canonical_bytes(query.to_json())
         logged = self._store.open_query(self.study_hash, step.label, body, now=int(self._context.clock()))

@@ -97,6 +97,6 @@ def publish_in_process(
     parties = InProcessParties(study, tables, coins, rng)
 
     async def run() -> Publication:
-        return await publish(study, parties, rng=rng)
+        return await publish(study, parties, seed=int(rng.integers(2**53)))
 
     return asyncio.run(run())

@@ -7,11 +7,13 @@ which frees the part of its reservation that it did not charge.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from enum import Enum
 from typing import Any
 
 from synod.common.privacy.cost import FREE, Cost
 from synod.common.runtime.errors import refused
+from synod.common.study.promise import USUAL_DELTA, describe_cost
 
 Entry = Mapping[str, Any]
 
@@ -75,23 +77,37 @@ class Account:
         """What open studies may still charge to the dataset."""
         return Cost.total(a.held for a in self.approvals.values() if a.dataset == dataset)
 
-    def check_room(self, dataset: str, cost: Cost, cap: Cost) -> None:
-        """Raises unless `cost` fits under the cap beside all that is spent and held.
+    def check_room(self, dataset: str, cost: Cost, cap: Cost, *, delta: Decimal = USUAL_DELTA) -> None:
+        """Raises unless `cost` fits under the cap beside all that is spent and held; a refusal says rho as the epsilon
+        at this delta too.
 
         Guarantee: called in the transaction that stores the approval, so two studies cannot pass the cap together.
+        Each kind of cost has a cap and a sum of its own, which room under the other never makes up for; a kind that the
+        study does not ask for is not looked at, so a cap of it that was lowered stops nothing else.
         """
         if self.history_lost and dataset not in self.declared:
             raise refused(
                 f"the earlier ledger of {dataset} is lost, so it counts as fully spent.",
-                "Enter what it has spent with `synod party init --spent EPSILON`.",
+                "Enter what it has spent with `synod party init --spent EPSILON --spent-rho RHO`.",
             )
-        if not (self.spent(dataset) + self.held(dataset) + cost).fits_within(cap):
-            raise refused(
-                f"the study asks for {cost.describe()}; {dataset} has spent "
-                f"{self.spent(dataset).describe()} and holds {self.held(dataset).describe()} for open studies, "
-                f"of {cap.describe()} in all.",
-                "Ask for a smaller epsilon, or raise `max_epsilon_total` if your policy allows it.",
-            )
+        sums = cost, self.spent(dataset), self.held(dataset), cap
+        kinds = {
+            "max_epsilon_total": [Cost.pure(one.epsilon) for one in sums],
+            "max_rho_total": [Cost.concentrated(one.rho) for one in sums],
+        }
+        for key, (asked, spent, held, most) in kinds.items():
+            if asked != FREE and not (spent + held + asked).fits_within(most):
+                told = [_describe(one, key, delta) for one in (asked, spent, held, most)]
+                raise refused(
+                    f"the study asks for {told[0]}; {dataset} has spent {told[1]} and holds {told[2]} for open "
+                    f"studies, of {told[3]} in all.",
+                    f"Ask for less, or raise `{key}` if your policy allows it.",
+                )
+
+
+def _describe(cost: Cost, key: str, delta: Decimal) -> str:
+    """A cost of the one kind that the key caps, also where it is nothing."""
+    return "rho 0" if cost == FREE and key == "max_rho_total" else describe_cost(cost, delta)
 
 
 def fold(entries: Iterable[Entry]) -> Account:

@@ -20,8 +20,8 @@ from synod.common.crypto.packing import pack
 from synod.common.crypto.paillier import encrypt_all
 from synod.common.models.gaussian import draw_rows
 from synod.common.privacy.coins import Coins
-from synod.common.protocol.queries.base import SumQuery, SumTerms
-from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals
+from synod.common.protocol.queries.base import SumQuery, SumTerms, sample_runs
+from synod.common.protocol.queries.marginals import LocalMarginals
 from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.protocol.queries.parents import ChooseParents
 from synod.common.protocol.queries.parsing import AnyQuery
@@ -30,6 +30,7 @@ from synod.common.protocol.steps import QueryKind, Step
 from synod.common.protocol.transcript import Enrolment, Transcript
 from synod.common.study.encoding import Codes
 from synod.common.study.study import Study
+from synod.party.count.agreements import count_agreements
 from synod.party.count.moments import sum_moments
 from synod.party.count.parents import choose_parents
 from synod.party.count.tables import exact_counts, noisy_counts
@@ -127,11 +128,7 @@ def noisy_values(
 ) -> NDArray[np.int64]:
     """The exact numbers of this party's rows plus its share of the noise."""
     values = SUMMANDS[query.kind](query, study, columns)
-    return values + terms.law.sample(len(values), coins=coins)
-
-
-def _count_sets(query: SumMarginals, study: Study, columns: Columns) -> NDArray[np.int64]:
-    return exact_counts(query.sets, study, columns)
+    return values + sample_runs(terms.runs, coins=coins)
 
 
 def _sum_moments(query: SumMoments, study: Study, columns: Columns) -> NDArray[np.int64]:
@@ -161,7 +158,8 @@ def _answer_rows(query: Synthesize, asked: Round, columns: Columns, secrets: Sec
 
 
 SUMMANDS: Mapping[QueryKind, Callable[[Any, Study, Columns], NDArray[np.int64]]] = {
-    QueryKind.SUM_MARGINALS: _count_sets,
+    QueryKind.SUM_MARGINALS: exact_counts,
+    QueryKind.SUM_AGREEMENTS: count_agreements,
     QueryKind.SUM_MOMENTS: _sum_moments,
 }
 ANSWERS: Mapping[QueryKind, Callable[[Any, Round, Columns, Secrets], bytes]] = {

@@ -31,6 +31,17 @@ def snapshot_folder(settings: PartySettings, study_hash: bytes) -> Path:
     return settings.state / "snapshots" / study_hash.hex()
 
 
+def is_history_lost(settings: PartySettings) -> bool:
+    """Whether this party had a ledger that is gone: there is an identity, and no ledger, or one that says so."""
+    if not (settings.state / LEDGER_FILE).exists():
+        return identity_path(settings).exists()
+    ledger = Ledger.open(settings.state)
+    try:
+        return ledger.account().history_lost
+    finally:
+        ledger.close()
+
+
 def initialize(settings: PartySettings, *, spent: Cost | None, now: int) -> Identity:
     """Makes identity and ledger where they are missing, and records what the dataset had spent before.
 
@@ -77,7 +88,7 @@ def check_study(settings: PartySettings, study: Study) -> CheckedStudy:
     finally:
         ledger.close()
     _refuse_known(account, study)
-    account.check_room(settings.dataset, cost, Cost.pure(settings.max_epsilon_total))
+    account.check_room(settings.dataset, cost, settings.cap, delta=settings.shown_delta)
     rows = study.roster[study.index_of(settings.name)].rows
     snapshot = read_table(settings.source, codings_of(study), unit=settings.unit, expected_rows=rows)
     return CheckedStudy(study, cost, snapshot)
@@ -90,7 +101,7 @@ def reserve(settings: PartySettings, checked: CheckedStudy, *, now: int) -> None
     this snapshot and no other.
     """
     study, snapshot = checked.study, checked.snapshot
-    cap, folder = Cost.pure(settings.max_epsilon_total), snapshot_folder(settings, study.digest())
+    cap, folder = settings.cap, snapshot_folder(settings, study.digest())
     ledger = Ledger.open(settings.state)
     try:
         _refuse_known(ledger.account(), study)

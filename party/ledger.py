@@ -150,7 +150,8 @@ class Ledger:
             before = self.account().declared.get(dataset)
             if before is not None and not before.fits_within(spent):
                 raise refused(
-                    f"{before.describe()} was declared as spent by {dataset}, and what is spent never comes back."
+                    f"{before.describe()} was declared as spent by {dataset}, and what is spent never comes back.",
+                    "Declare at least as much again of each kind, with `--spent` and `--spent-rho`.",
                 )
             _append(self._connection, {"kind": "declared", "dataset": dataset, "spent": str(spent)}, now)
 

@@ -14,12 +14,12 @@ from synod.common.models.gaussian import parse_model
 from synod.common.privacy.coins import Coins
 from synod.common.protocol.queries.moments import moment_design
 from synod.common.runtime.errors import SynodError
-from synod.common.study.encoding import Codes, binned_codings, codings_of
+from synod.common.study.encoding import Codes, to_bins
 from synod.common.study.study import Study
 from synod.curator.methods.base import Publication, publish
 from synod.deploy.evaluate.classifiers import measure_misclassification
 from synod.deploy.evaluate.marginals import measure_marginals
-from synod.deploy.evaluate.tables import bit_space, make_table, split_bits, to_bins
+from synod.deploy.evaluate.tables import bit_space, make_table, split_bits
 
 MOST_CANDIDATES = 4_000
 ORDERS = (2, 3)
@@ -66,7 +66,7 @@ def measure_release(point: Point, rows: Rows) -> Figures:
         publication = asyncio.run(_publish(study, parties))
     except SynodError:
         return {}
-    columns = binned_columns(study, publication.columns)
+    columns = to_bins(study, publication.columns)
     if source is not rows:
         columns = bit_space(rows.study).decode(columns, len(columns[0]))
     sizes = {"bytes": float(sum(parties.sent)), "paper_bytes": float(sum(parties.paper_sent))}
@@ -74,13 +74,7 @@ def measure_release(point: Point, rows: Rows) -> Figures:
 
 
 async def _publish(study: Study, parties: CountedParties) -> Publication:
-    return await publish(study, parties, rng=parties.rng)
-
-
-def binned_columns(study: Study, columns: Sequence[Codes]) -> list[Codes]:
-    """Published codes in the schema's bins."""
-    pairs = zip(codings_of(study), binned_codings(study), columns, strict=True)
-    return [to_bins(coding, binned, codes) for coding, binned, codes in pairs]
+    return await publish(study, parties, seed=int(parties.rng.integers(2**53)))
 
 
 def compare(rows: Rows, columns: Sequence[Codes], seed: int) -> Figures:

@@ -10,9 +10,9 @@ from math import comb
 from typing import TypeVar
 
 from synod.common.crypto.packing import plan_slots
+from synod.common.privacy.laws import TABLE
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query, SumQuery, sum_law
-from synod.common.protocol.queries.marginals import TABLE_SENSITIVITY
 from synod.common.protocol.steps import QueryKind
 from synod.common.study.features import sizes_of
 from synod.common.study.study import Study
@@ -85,7 +85,7 @@ def _sums(features: int, degree: int) -> Sequence[tuple[str, int, int]]:
 
 def plan_sum(study: Study, label: str, tables: int, numbers: int) -> int:
     """How many ciphertexts the numbers of so many tables take in one step of the plan."""
-    bound = sum_law(plan_study(study).step(label), study, TABLE_SENSITIVITY * tables).bound(numbers)
+    bound = sum_law(plan_study(study).step(label), study, TABLE.times(tables)).bound(numbers)
     return plan_slots(numbers, 0, study.total_rows, bound, study.key_bits).ciphertexts
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.privacy.coins import Coins
+from synod.common.privacy.laws import TABLE
 from synod.common.privacy.noise import sample_shares
-from synod.common.protocol.queries.marginals import TABLE_SENSITIVITY
 from synod.curator.covers.nocd import nocd_views
 from synod.curator.covers.search import View
 from synod.curator.covers.views import design_views, expected_variance, overlapping_views
@@ -63,7 +63,7 @@ def measure_views(name: str, bits: Table, epsilon: str, *, coins: Coins) -> dict
 
 def add_noise(tables: Sequence[NDArray[np.int64]], epsilon: Fraction, *, coins: Coins) -> list[Floats]:
     """The tables with one share of discrete Laplace noise for all of them."""
-    scale = TABLE_SENSITIVITY * len(tables) / epsilon
+    scale = TABLE.absolute * len(tables) / epsilon
     noise = sample_shares(sum(map(len, tables)), shape=Fraction(1), scale=scale, coins=coins)
     parts = np.split(noise, np.cumsum([len(table) for table in tables])[:-1])
     return [(table + part).astype(np.float64) for table, part in zip(tables, parts, strict=True)]

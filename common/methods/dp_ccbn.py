@@ -31,7 +31,7 @@ MOST_FEATURES = 200
 
 
 class DpCcbn(NetworkMethod):
-    """`split` are the shares of epsilon for structure and parameters; `max_numbers` the most that one iteration asks.
+    """`split` are the budget's shares for structure and parameters; `max_numbers` the most that one iteration asks.
 
     `parameter_cells` is the most cells of a table; `auto` takes what is theta-useful.
     """

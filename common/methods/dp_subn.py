@@ -34,7 +34,7 @@ BEST_SPLITS = {  # measured by bench/utility.py on NLTCS, K = 3, t = 0
 
 
 class DpSubn(NetworkMethod):
-    """`split` are the shares of epsilon for correlations, initialization, update and parameters.
+    """`split` are the shares of the budget for correlations, initialization, update and parameters.
 
     `parameter_cells` and `frontier_cells` are the most cells of a table of the network and of the search frontier;
     `auto` takes what is theta-useful. With 0 no feature can have a parent, and only single features are counted.
@@ -59,7 +59,7 @@ class DpSubn(NetworkMethod):
 
     @property
     def parts(self) -> tuple[Decimal, ...]:
-        """The four shares of epsilon."""
+        """The four shares of the budget."""
         if isinstance(self.split, tuple):
             return self.split
         return PAPER_SPLIT if self.split == "paper" else BEST_SPLITS[self.update]
@@ -82,7 +82,7 @@ class DpSubn(NetworkMethod):
         return largest_table(
             sizes_of(study),
             rows=study.total_rows,
-            epsilon=Fraction(study.epsilon) * Fraction(self.parts[2]),
+            cost=study.budget.share(self.parts[2]),
             theta=self.theta_frontier,
             shares=Fraction(len(study.roster)) if self.update == "sequential" else sum_shares(study),
             nested=False,

@@ -25,7 +25,7 @@ from synod.common.study.study import Study
 
 
 class Independent(NetworkMethod):
-    """`beta` is the share of epsilon for choosing parents; the rest is for tables.
+    """`beta` is the share of the budget for choosing parents; the rest is for tables.
 
     `table_cells` are the most cells of a table of each party's network, in the roster's order; `auto` takes what is
     theta-useful for the party's rows.
@@ -59,7 +59,7 @@ class Independent(NetworkMethod):
         return largest_table(
             sizes_of(study),
             rows=rows,
-            epsilon=Fraction(study.epsilon) * (1 - Fraction(self.beta)),
+            cost=study.budget.share(1 - Fraction(self.beta)),
             theta=self.theta,
             shares=Fraction(1),
             nested=True,

@@ -88,13 +88,13 @@ def sum_shares(study: Study) -> Fraction:
 
 
 def useful_sum_table(study: Study, share: Decimal, theta: Decimal) -> int:
-    """The most cells of a theta-useful table of a network, asked in one sum with this share of epsilon; 0 if no table
-    with a parent is.
+    """The most cells of a theta-useful table of a network, asked in one sum with this share of the budget; 0 if no
+    table with a parent is.
     """
     return largest_table(
         sizes_of(study),
         rows=study.total_rows,
-        epsilon=Fraction(study.epsilon) * Fraction(share),
+        cost=study.budget.share(share),
         theta=theta,
         shares=sum_shares(study),
         nested=True,

@@ -18,8 +18,10 @@ from synod.common.runtime.errors import invalid
 from synod.common.study.encoding import Codes
 
 Floats = NDArray[np.float64]
+Latent = NDArray[np.floating]
 GRID = 10**9
 DRAW_ROWS = 65_536
+SCORED_ROWS = 512  # scores of so many rows stay in the processor's cache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +94,7 @@ def latent_rows(model: GaussianModel, rows: int, *, rng: np.random.Generator) ->
     return latent / np.where(scale > 0, scale, 1.0)
 
 
-def cut_codes(design: MomentDesign, model: GaussianModel, latent: Floats) -> list[Codes]:
+def cut_codes(design: MomentDesign, model: GaussianModel, latent: Latent) -> list[Codes]:
     """The codes of rows with these latent vectors, one array for each attribute."""
     columns: list[Codes] = [np.zeros(len(latent), dtype=coding.dtype) for coding in design.codings]
     for place, column in enumerate(design.signed):
@@ -107,9 +109,17 @@ def cut_codes(design: MomentDesign, model: GaussianModel, latent: Floats) -> lis
             columns[column.attribute][latent[:, place] > model.shift[place]] = coding.null_code
     for block, span in design.block_slices():
         inner = slice(span.start - 1, span.stop - 1)
-        scores = latent[:, inner] + model.shift[inner]
-        columns[block.attribute][:] = scores.argmax(axis=1)
+        columns[block.attribute][:] = _greatest(latent[:, inner], model.shift[inner])
     return columns
+
+
+def _greatest(latent: Latent, shift: Floats) -> NDArray[np.intp]:
+    """The place of the greatest score of each row, in the precision of the latent values."""
+    found, offsets = np.empty(len(latent), dtype=np.intp), shift.astype(latent.dtype)
+    for start in range(0, len(latent), SCORED_ROWS):
+        part = slice(start, start + SCORED_ROWS)
+        found[part] = (latent[part] + offsets).argmax(axis=1)
+    return found
 
 
 def draw_rows(design: MomentDesign, model: GaussianModel, rows: int, *, rng: np.random.Generator) -> list[Codes]:

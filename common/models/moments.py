@@ -97,6 +97,19 @@ class MomentDesign:
         unit = self.unit**2
         return 4 * unit * (2 * a + a * (a - 1) + a * s) + 2 * unit * ((s + 1) ** 2 // 4) + unit * c
 
+    @property
+    def squared_sensitivity(self) -> int:
+        """The square of the L2 sensitivity of the vector of moments, in its integer units.
+
+        Guarantee: for any two rows, the squares of the changes add up to at most this. As above, in units of
+        1/(4 L^2): a block's counts change by 1 twice, and so does a pair of blocks; a block with a signed column by at
+        most 1 once or 1/2 twice; a product of signed columns by 1/2 where one of its signs flips, a square by 1/4. So
+        it is 2A + A(A-1) + A s + floor((s+1)^2 / 4) / 4 + c / 16.
+        """
+        a, s, c = len(self.blocks), len(self.signed), self.numbers
+        unit = self.unit**4
+        return 16 * unit * (2 * a + a * (a - 1) + a * s) + 4 * unit * ((s + 1) ** 2 // 4) + unit * c
+
     def bounds(self, rows: int) -> tuple[int, int]:
         """Between which integers each exact moment of `rows` rows lies."""
         square = self.unit**2 * rows
@@ -124,10 +137,17 @@ def row_vectors(design: MomentDesign, columns: Sequence[Codes]) -> NDArray[np.fl
     rows = len(columns[0])
     vectors = np.zeros((rows, design.width))
     vectors[:, 0] = design.unit
-    for place, column in enumerate(design.signed, 1):
-        vectors[:, place] = _signed_values(design, column, columns[column.attribute])
+    vectors[:, 1 : 1 + len(design.signed)] = signed_vectors(design, columns)
     for block, span in design.block_slices():
         vectors[np.arange(rows), span.start + columns[block.attribute].astype(np.intp)] = 2 * design.unit
+    return vectors
+
+
+def signed_vectors(design: MomentDesign, columns: Sequence[Codes]) -> NDArray[np.float64]:
+    """The signed part of the rows' vectors, without the constant and the blocks."""
+    vectors = np.empty((len(columns[0]), len(design.signed)))
+    for place, column in enumerate(design.signed):
+        vectors[:, place] = _signed_values(design, column, columns[column.attribute])
     return vectors
 
 

@@ -3,23 +3,32 @@
 A table of m cells over n rows has n/m rows a cell on average; with `tables` of them asked at epsilon its noise has
 scale 2 tables / epsilon, times the square root of `shares`, the noise shares' total variance in units of one full
 share (K/(K-t) for an encrypted sum, K for K separate answers). It is theta-useful while the first is at least theta
-times the second.
+times the second. At rho the noise is Gaussian, with sigma^2 = tables / rho; its scale here is sigma / sqrt 2, that of
+the Laplace law with the same variance.
 """
 
 from decimal import Decimal
 from fractions import Fraction
 
+from synod.common.privacy.cost import Cost
+
 LARGEST_TABLE = 1 << 16
 
 
-def is_useful(cells: int, *, rows: int, epsilon: Fraction, tables: int, theta: Decimal, shares: Fraction) -> bool:
+def is_useful(cells: int, *, rows: int, cost: Cost, tables: int, theta: Decimal, shares: Fraction) -> bool:
     """Whether tables of `cells` cells are theta-useful; squared, so that no root is rounded."""
-    least = Fraction(theta) * 2 * tables * cells
-    return (rows * epsilon) ** 2 >= least**2 * shares
+    least = (Fraction(theta) * cells) ** 2 * shares
+    return rows**2 >= least * _squared_scale(cost, tables)
+
+
+def _squared_scale(cost: Cost, tables: int) -> Fraction:
+    """The square of the scale of a count's noise, where so many tables are asked at a cost of one kind."""
+    assert (cost.epsilon == 0) != (cost.rho == 0)
+    return tables / (2 * cost.rho) if cost.rho else (2 * tables / cost.epsilon) ** 2
 
 
 def largest_table(
-    sizes: tuple[int, ...], *, rows: int, epsilon: Fraction, theta: Decimal, shares: Fraction, nested: bool
+    sizes: tuple[int, ...], *, rows: int, cost: Cost, theta: Decimal, shares: Fraction, nested: bool
 ) -> int:
     """The most cells that a theta-useful table of a feature and its parents may have; 0 if none has any parent.
 
@@ -31,7 +40,7 @@ def largest_table(
         best = 0
         for k in range(1, min(d, LARGEST_TABLE.bit_length() - 1)):
             tables = d - k if nested else d
-            if is_useful(2 ** (k + 1), rows=rows, epsilon=epsilon, tables=tables, theta=theta, shares=shares):
+            if is_useful(2 ** (k + 1), rows=rows, cost=cost, tables=tables, theta=theta, shares=shares):
                 best = 2 ** (k + 1)
         return best
     smallest = sorted(sizes)
@@ -40,6 +49,6 @@ def largest_table(
     low, high = 0, LARGEST_TABLE
     while low < high:
         middle = (low + high + 1) // 2
-        useful = is_useful(middle, rows=rows, epsilon=epsilon, tables=d, theta=theta, shares=shares)
+        useful = is_useful(middle, rows=rows, cost=cost, tables=d, theta=theta, shares=shares)
         low, high = (middle, high) if useful else (low, middle - 1)
     return low if low >= smallest[0] * smallest[1] else 0

@@ -1,7 +1,7 @@
 """How large the noise of a sum can get: a bound that fails with probability 2^-64 over all numbers of a query."""
 
 from fractions import Fraction
-from math import ceil
+from math import ceil, isqrt
 
 import gmpy2
 
@@ -43,3 +43,21 @@ def _bracket(scale: Fraction, rho: Fraction, length: int, tilt: Fraction) -> Fra
         total = gmpy2.log(gmpy2.mpfr(length << (FAILURE_BITS + 1))) + gmpy2.mpfr(gmpy2.mpq(rho)) * logs
     numerator, denominator = total.as_integer_ratio()
     return Fraction(int(numerator), int(denominator)) + Fraction(1, 1 << 128)
+
+
+def gaussian_bound(square: Fraction, parties: int, length: int) -> int:
+    """A bound B with P(|Z| > B) <= 2^-64 / length for Z, the sum of K = `parties` discrete Gaussians.
+
+    For X of parameter s^2, E exp(uX) = exp(u^2 s^2 / 2) times the sum over z of exp(-(z - u s^2)^2 / (2 s^2)), over the
+    same sum without the shift u s^2. By Poisson summation no shift has a larger sum than none, so E exp(uX) is at most
+    exp(u^2 s^2 / 2), and E exp(uZ) at most exp(u^2 K s^2 / 2). By Chernoff P(|Z| > B) <= 2 exp(-B^2 / (2 K s^2)),
+    which is at most 2^-64 / length as soon as B^2 >= 2 K s^2 ln(2^65 length).
+
+    Guarantee: rigorous, and the same integer on every machine, for the reasons given above.
+    """
+    assert square > 0
+    with gmpy2.context(precision=256):
+        total = gmpy2.log(gmpy2.mpfr(length << (FAILURE_BITS + 1)))
+    numerator, denominator = total.as_integer_ratio()
+    logarithm = Fraction(int(numerator), int(denominator)) + Fraction(1, 1 << 128)
+    return isqrt(ceil(2 * parties * square * logarithm)) + 1

@@ -3,6 +3,8 @@
 Nothing here draws a key. A party derives one for each answer from its ledger's secret; tests and bench inject one.
 """
 
+import hashlib
+
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 from numpy.typing import NDArray
@@ -21,6 +23,11 @@ class Coins:
         assert len(key) == KEY_BYTES
         self._stream = Cipher(algorithms.ChaCha20(key, bytes(16)), mode=None).encryptor()
 
+    @staticmethod
+    def public(seed: int, purpose: str) -> "Coins":
+        """The coins of public randomness: a function of a published seed, the same for everybody and for ever."""
+        return Coins(hashlib.sha256(f"synod/v1/public\0{purpose}\0{seed}".encode()).digest())
+
     def draw_bytes(self, count: int) -> bytes:
         """The next `count` bytes."""
         return self._stream.update(bytes(count))
@@ -28,6 +35,10 @@ class Coins:
     def draw_words(self, count: int) -> NDArray[np.uint64]:
         """The next `count` independent uniform 64-bit words."""
         return np.frombuffer(self.draw_bytes(8 * count), dtype="<u8").astype(np.uint64, copy=False)
+
+    def draw_uniforms(self, count: int) -> NDArray[np.float64]:
+        """The next `count` numbers in [0, 1), multiples of 2^-53; for public draws, never for noise."""
+        return (self.draw_words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
     def draw_bits(self, bits: int) -> int:
         """A uniform integer below 2**bits."""

@@ -1,4 +1,4 @@
-"""The shell envelope of a negative binomial law, and the exact decision whether one proposal is kept.
+"""The shell envelope of a negative binomial law, and exact decisions whether a proposal is kept or a coin shows heads.
 
 The law is NB(r, a): P(x) proportional to w_x = a^x c_x, c_x = Gamma(x+r) / (Gamma(r) x!), a = exp(-1/scale),
 0 < r <= 1. Since w decreases, a shell of integers weighs at most (its size) * (w at its left end). Shell 0 is
@@ -89,6 +89,26 @@ def is_below(enclose: Enclosure, word: int, *, coins: Coins) -> bool:
             precision *= 2
         else:
             word, bits = word << WORD_BITS | coins.draw_bits(WORD_BITS), bits + WORD_BITS
+
+
+def shows_heads(exponent: Fraction, word: int, *, coins: Coins) -> bool:
+    """Whether the uniform real in [0, 1) whose first 64 bits are `word` is below p = exp(-exponent).
+
+    Guarantee: exact. `lower` and `upper` enclose floor(2^bits p) and converge to it. Further coins are drawn only if
+    the bits so far are those of p itself, a fact that no rounding can change, so every machine reads the same coins.
+    It ends, for p is irrational (Lindemann) unless the exponent is 0, where p = 1 is above every word.
+    """
+    return is_below(partial(enclose_power, exponent), word, coins=coins)
+
+
+def enclose_power(exponent: Fraction, *, bits: int, precision: int) -> tuple[int, int]:
+    """Integers not above and not below floor(2^bits exp(-exponent)): every operation is rounded to one side."""
+    power = -gmpy2.mpq(exponent.numerator, exponent.denominator)
+    with gmpy2.context(precision=precision, round=gmpy2.RoundDown):
+        lower = int(gmpy2.floor(gmpy2.exp(gmpy2.mpfr(power)) * gmpy2.exp2(bits)))
+    with gmpy2.context(precision=precision, round=gmpy2.RoundUp):
+        upper = int(gmpy2.floor(gmpy2.exp(gmpy2.mpfr(power)) * gmpy2.exp2(bits)))
+    return lower, upper
 
 
 @lru_cache(maxsize=64)

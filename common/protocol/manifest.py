@@ -65,10 +65,14 @@ def seal_manifest(content: dict[str, Json], identity: Identity) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What verification proved: each line holds; `signers` are the fingerprints behind the signatures."""
+    """What verification proved: each line holds; `signers` are the fingerprints behind the signatures. Study and seed
+    are the release's own.
+    """
 
     lines: tuple[str, ...]
     signers: dict[str, str]
+    study: Study
+    seed: int
 
 
 def verify_release(folder: Path, trusted: Set[str] | None) -> Verdict:
@@ -77,7 +81,7 @@ def verify_release(folder: Path, trusted: Set[str] | None) -> Verdict:
     1. the manifest is whole and the curator's signature is valid; 2. every file is there and has its hash, and no
     other file pretends to belong; 3. hash, plan, queries and noise are the study's; 4. the transcript is of this
     study and its roster; 5. each party's signature covers T, its planned steps, their queries and their cost, within
-    epsilon; 6. with a set of trusted fingerprints (`sha256:...`, or `NAME sha256:...` for one signer only), every
+    the budget; 6. with a set of trusted fingerprints (`sha256:...`, or `NAME sha256:...` for one signer only), every
     signer is in it.
     """
     # 1
@@ -112,6 +116,8 @@ def verify_release(folder: Path, trusted: Set[str] | None) -> Verdict:
             f"all {len(transcript.enrolments)} parties signed for what they spent, which is the plan's",
         ),
         signers,
+        run.study,
+        run.seed,
     )
 
 
@@ -159,6 +165,7 @@ class _Run:
     study: Study
     transcript: Transcript
     queries: dict[str, AnyQuery]
+    seed: int
 
 
 def _check_study(manifest: dict[str, Any]) -> _Run:
@@ -177,7 +184,8 @@ def _check_study(manifest: dict[str, Any]) -> _Run:
     queries = _check_queries(manifest, study)
     if canonical_bytes(noise_law(study, queries)) != canonical_bytes(_part(manifest, "noise", list)):
         raise check_failed("the manifest's noise law is not the study's.")
-    if study.seed is not None and manifest.get("seed") != study.seed:
+    seed = _part(manifest, "seed", int)
+    if study.seed not in (None, seed):
         raise check_failed("the manifest's seed is not the study's.")
     transcript = parse_transcript(_part(manifest, "transcript", dict))
     if canonical_bytes(transcript.to_json()) != canonical_bytes(manifest["transcript"]):
@@ -186,7 +194,7 @@ def _check_study(manifest: dict[str, Any]) -> _Run:
         raise check_failed("the transcript's parties are not those of the approved roster.")
     if transcript.digest(study).hex() != manifest.get("transcript_hash"):
         raise check_failed("the manifest's transcript does not have the hash that it states.")
-    return _Run(study, transcript, queries)
+    return _Run(study, transcript, queries, seed)
 
 
 def _check_queries(manifest: dict[str, Any], study: Study) -> dict[str, AnyQuery]:

@@ -20,6 +20,6 @@ def plan_study(study: Study) -> Plan:
     """
     plan = Plan(study.method.plan(study))
     if not all(plan.cost_of(name).fits_within(study.budget) for name in study.party_names):
-        raise invalid(f"the steps of {study.name} cost more than its epsilon.", "Give smaller shares.")
+        raise invalid(f"the steps of {study.name} cost more than its budget.", "Give smaller shares.")
     assert len({step.label for step in plan.steps}) == len(plan.steps)
     return plan

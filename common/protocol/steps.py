@@ -15,6 +15,7 @@ class QueryKind(Enum):
 
     SUM_MOMENTS = "sum-moments"
     SUM_MARGINALS = "sum-marginals"
+    SUM_AGREEMENTS = "sum-agreements"
     LOCAL_MARGINALS = "local-marginals"
     CHOOSE_PARENTS = "choose-parents"
     SYNTHESIZE = "synthesize"
@@ -27,16 +28,16 @@ class QueryKind(Enum):
     @property
     def is_sum(self) -> bool:
         """Whether all parties answer with encrypted parts of one sum, each with a share of its noise."""
-        return self in (QueryKind.SUM_MOMENTS, QueryKind.SUM_MARGINALS)
+        return self in (QueryKind.SUM_MOMENTS, QueryKind.SUM_MARGINALS, QueryKind.SUM_AGREEMENTS)
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
     """The largest query that a step may ask: in a party's policy, in its checks of a round, and in a forecast.
 
-    `numbers` are all that come back, or that a draw looks at, at a time; `tables` are sets of features, or draws;
-    `cells` those of one table; `candidates` the parents that a feature may be offered. A draw must use the score that
-    is named here.
+    `numbers` are all that come back, or that a draw looks at, at a time; `tables` are sets of features, or splits, or
+    draws; `cells` those of one table; `candidates` the parents that a feature may be offered. A draw must use the score
+    that is named here.
     """
 
     numbers: int

@@ -4,14 +4,19 @@ Paths in a file are relative to the file. Unknown keys are refused.
 """
 
 import re
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
+from synod.common.privacy.conversion import largest_rho
+from synod.common.privacy.cost import FREE, Cost
 from synod.common.runtime.errors import invalid
 from synod.common.runtime.yamltext import load_yaml
-from synod.common.study.schema import ExactDecimal, Strict
+from synod.common.study.promise import USUAL_DELTA
+from synod.common.study.schema import ExactDecimal, RuleError, Strict
 from synod.common.study.study import Fingerprint, Slug, describe_validation_error
 
 _PathText = Annotated[Path, BeforeValidator(lambda value: Path(value) if isinstance(value, str) else value)]
@@ -50,6 +55,31 @@ class _Settings(Strict):
         return self.model_copy(update={"tls": files, **moved})
 
 
+class RhoCap(Strict):
+    """The most rho that a policy allows, as people think of it: what keeps within this epsilon at this delta."""
+
+    epsilon: Annotated[ExactDecimal, Field(gt=0, le=1000)]
+    delta: Annotated[ExactDecimal, Field(gt=0, lt=1)]
+
+    @property
+    def cost(self) -> Cost:
+        """The rho that it stands for.
+
+        Guarantee: whatever costs at most this is (epsilon, delta)-DP, whatever the deltas of the studies are.
+        """
+        rho, _ = largest_rho(Fraction(self.epsilon), Fraction(self.delta))
+        return Cost.concentrated(max(rho, Decimal(0)))
+
+
+def _require_pair(value: Any) -> Any:
+    if not isinstance(value, dict | RhoCap):
+        raise RuleError("must be {epsilon: ..., delta: ...}", "Write such as {epsilon: 0.8, delta: 1e-9}.")
+    return value
+
+
+Pair = Annotated[RhoCap, BeforeValidator(_require_pair)]
+
+
 class PartySettings(_Settings):
     """A party's daemon: who it is, whom it dials, which table it answers from, and the policy for that table."""
 
@@ -63,6 +93,8 @@ class PartySettings(_Settings):
     columns: _Names | None = None
     max_epsilon_total: Epsilon
     max_epsilon_per_study: Epsilon | None = None
+    max_rho_total: Pair | None = None
+    max_rho_per_study: Pair | None = None
     min_collusion: Annotated[int, Field(ge=0)] = 1
     min_parties: Annotated[int, Field(ge=1)] = 2
     min_key_bits: Annotated[int, Field(ge=2048)] = 3072
@@ -73,6 +105,16 @@ class PartySettings(_Settings):
     proxy: Proxy | None = None
     workers: Annotated[int, Field(ge=1, le=256)] = 1
     health: _PathText | None = None
+
+    @property
+    def cap(self) -> Cost:
+        """The most that the dataset may ever spend, of each kind."""
+        return Cost.pure(self.max_epsilon_total) + (self.max_rho_total.cost if self.max_rho_total else FREE)
+
+    @property
+    def shown_delta(self) -> Decimal:
+        """The delta at which rho is shown as an epsilon: the policy's, or the usual one where it has none."""
+        return self.max_rho_total.delta if self.max_rho_total else USUAL_DELTA
 
 
 class CuratorSettings(_Settings):

@@ -1,29 +1,37 @@
 """Codes: the small integers by which a table is stored, counted and drawn.
 
 A categorical value is its position among the categories. A number is a level, the nearest of `levels + 1` evenly
-spaced points of its public range, or, for methods that count cells, the bin that it lies in. A nullable attribute
-has one more code, the last, for a missing value. A level comes back as the number it stands for; a bin comes back
-as a number drawn uniformly in it.
+spaced points of its public range, or, for methods that count cells, the bin that it lies in, or one of its spikes,
+values that have codes of their own after those of the bins. A nullable attribute has one more code, the last, for a
+missing value. A level or a spike comes back as the number it stands for; a bin comes back as a number drawn uniformly
+from what is left of it without spikes.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from synod.common.privacy.coins import KEY_BYTES, Coins
 from synod.common.study.schema import Attribute, CategoricalAttribute, IntegerAttribute, RealAttribute
 from synod.common.study.study import Study
 
 Codes = NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32]
+Numeric = IntegerAttribute | RealAttribute
 
 
 @dataclass(frozen=True, slots=True)
 class Coding:
-    """How one attribute's values become codes under a study: numbers as levels, or as bins where `levels` is None."""
+    """How one attribute's values become codes under a study: numbers as levels, or as bins where `levels` is None.
+
+    `spikes` are the values that have codes of their own beside the bins.
+    """
 
     attribute: Attribute
     levels: int | None
+    spikes: tuple[float, ...] = ()
 
     @property
     def value_codes(self) -> int:
@@ -32,7 +40,7 @@ class Coding:
             return len(self.attribute.categories)
         if self.is_constant:
             return 1
-        return self.attribute.bins if self.levels is None else self.levels + 1
+        return self.attribute.bins + len(self.spikes) if self.levels is None else self.levels + 1
 
     @property
     def size(self) -> int:
@@ -57,10 +65,25 @@ class Coding:
         """The narrowest type that holds every code."""
         return np.dtype(np.min_scalar_type(self.size - 1))
 
+    def in_order(self) -> list[int]:
+        """The codes of a number's values in the order of the numbers: a spike beside the bin that it lies in."""
+        assert isinstance(self.attribute, Numeric)
+        if self.levels is not None or self.is_constant:
+            return list(range(self.value_codes))
+        spikes = np.array(self.spikes)
+        bins = _find_bins(self.attribute, spikes)
+        sides = np.where(spikes < _middles(self, bins), -0.5, 0.5)
+        keyed = [(float(code), code) for code in range(self.attribute.bins)]
+        keyed += [(key, self.attribute.bins + place) for place, key in enumerate((bins + sides).tolist())]
+        return [code for _, code in sorted(keyed)]
+
 
 def codings_of(study: Study) -> tuple[Coding, ...]:
     """The codings of a study's schema, in its order."""
-    return tuple(Coding(attribute, study.method.number_levels) for attribute in study.attributes)
+    levels = study.method.number_levels
+    return tuple(
+        Coding(attribute, levels, _spikes_of(attribute) if levels is None else ()) for attribute in study.attributes
+    )
 
 
 def binned_codings(study: Study) -> tuple[Coding, ...]:
@@ -68,62 +91,154 @@ def binned_codings(study: Study) -> tuple[Coding, ...]:
     return tuple(Coding(attribute, None) for attribute in study.attributes)
 
 
+def to_bins(study: Study, columns: Sequence[Codes]) -> list[Codes]:
+    """A study's own codes in the schema's bins, whatever the method."""
+    pairs = zip(codings_of(study), binned_codings(study), columns, strict=True)
+    return [_to_bins(coding, binned, codes) for coding, binned, codes in pairs]
+
+
+def _to_bins(coding: Coding, binned: Coding, codes: Codes) -> Codes:
+    """The bin of the number that each level or spike stands for; a missing value stays one."""
+    if coding == binned or isinstance(coding.attribute, CategoricalAttribute):
+        return codes
+    every = np.arange(coding.value_codes).astype(coding.dtype)
+    numbers = decode_numbers(coding, every, coins=Coins(bytes(KEY_BYTES)))  # where in its bin a number is, is no matter
+    bins = encode_numbers(binned, numbers.astype(np.float64))
+    return np.append(bins, binned.value_codes).astype(binned.dtype)[codes]
+
+
+def _spikes_of(attribute: Attribute) -> tuple[float, ...]:
+    """The spikes of a number, but for the last of a bin that holds nothing else: that one has the bin for itself."""
+    if isinstance(attribute, CategoricalAttribute) or attribute.min == attribute.max:
+        return ()
+    spikes = np.array([float(spike) for spike in attribute.spikes])
+    if isinstance(attribute, RealAttribute):
+        return tuple(spikes.tolist())
+    bins = _find_bins(attribute, spikes)
+    first, last = _bin_ends(attribute, bins)
+    together = np.count_nonzero(bins[:, np.newaxis] == bins, axis=1)
+    return tuple(spikes[(together <= last - first) | (spikes < last)].tolist())
+
+
 def encode_numbers(coding: Coding, values: NDArray[np.float64]) -> Codes:
-    """The nearest level of each number, or its bin; the numbers lie within the attribute's bounds."""
+    """The nearest level of each number, or its spike or bin; the numbers lie within the attribute's bounds."""
     attribute = coding.attribute
-    assert not isinstance(attribute, CategoricalAttribute)
+    assert isinstance(attribute, Numeric)
     if coding.is_constant:
         return np.zeros(len(values), dtype=coding.dtype)
-    low, width = float(attribute.min), _width(attribute)
     if coding.levels is not None:
-        span = float(attribute.max) - low
-        return np.clip(np.rint((values - low) * (coding.levels / span)), 0, coding.levels).astype(coding.dtype)
+        low, high = float(attribute.min), float(attribute.max)
+        return np.clip(np.rint((values - low) * (coding.levels / (high - low))), 0, coding.levels).astype(coding.dtype)
+    codes = _find_bins(attribute, values).astype(coding.dtype)
+    for place, spike in enumerate(coding.spikes):
+        codes[values == spike] = attribute.bins + place
+    return codes
+
+
+def _find_bins(attribute: Numeric, values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The bin of each number."""
     # the division comes last, so that an integer at the edge of a bin is not rounded into the one before
-    return np.clip((values - low) * attribute.bins / width, 0, attribute.bins - 1).astype(coding.dtype)
+    places = (values - float(attribute.min)) * attribute.bins / _width(attribute)
+    return np.clip(places, 0, attribute.bins - 1).astype(np.int64)
 
 
-def _width(attribute: IntegerAttribute | RealAttribute) -> float:
+def _width(attribute: Numeric) -> float:
     """How wide the range is that bins divide: an integer takes the room up to the next one."""
     return float(attribute.max) - float(attribute.min) + isinstance(attribute, IntegerAttribute)
 
 
-def decode_numbers(
-    coding: Coding, codes: Codes, *, rng: np.random.Generator
-) -> NDArray[np.float64] | NDArray[np.int64]:
-    """The numbers that codes stand for, integers for an integer attribute; a bin's is drawn uniformly in it."""
+def _middles(coding: Coding, bins: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The mean of what each bin stands for."""
     attribute = coding.attribute
-    assert not isinstance(attribute, CategoricalAttribute)
+    assert isinstance(attribute, Numeric)
+    if isinstance(attribute, RealAttribute):
+        places = bins.astype(np.float64) + 0.5
+        return float(attribute.min) + places * (_width(attribute) / attribute.bins)
+    first, last = _bin_ends(attribute, bins)
+    total, count = (last - first + 1) * (first + last) / 2, last - first + 1
+    for spike, own in zip(coding.spikes, _find_bins(attribute, np.array(coding.spikes)).tolist(), strict=True):
+        total, count = total - (bins == own) * spike, count - (bins == own)
+    middles: NDArray[np.float64] = total / count
+    return middles
+
+
+def _bin_ends(attribute: Numeric, bins: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The first and the last integer of each bin."""
+    width, places = _width(attribute), bins.astype(np.float64)
+    first = np.ceil(places * width / attribute.bins)
+    last = np.ceil((places + 1) * width / attribute.bins) - 1
+    return attribute.min + first, attribute.min + last
+
+
+def decode_numbers(coding: Coding, codes: Codes, *, coins: Coins) -> NDArray[np.float64] | NDArray[np.int64]:
+    """The numbers that codes stand for, integers for an integer attribute; a bin's is drawn uniformly in it.
+
+    The coins are public randomness: whoever has their key draws the same numbers.
+    """
+    attribute = coding.attribute
+    assert isinstance(attribute, Numeric)
     low, high = float(attribute.min), float(attribute.max)
     if coding.is_constant:
         numbers = np.full(len(codes), low)
     elif coding.levels is not None:
         numbers = low + codes.astype(np.float64) / coding.levels * (high - low)
     else:
-        numbers = low + (codes + rng.random(len(codes))) * (_width(attribute) / attribute.bins)
-        return _inside_bin(coding, codes, numbers)
+        return _decode_bins(coding, codes, coins=coins)
     if isinstance(attribute, IntegerAttribute):
         whole: NDArray[np.int64] = np.clip(np.rint(numbers).astype(np.int64), attribute.min, attribute.max)
         return whole
-    rounded = np.round(numbers, _decimals(attribute.min, attribute.max, coding.levels or 1))
+    rounded = _round(numbers, _decimals(attribute.min, attribute.max, coding.levels or 1))
     inside: NDArray[np.float64] = np.clip(rounded, low, high)
     return inside
 
 
-def _inside_bin(coding: Coding, codes: Codes, numbers: NDArray[np.float64]) -> NDArray[np.float64] | NDArray[np.int64]:
-    """Rounds without leaving the bin: what would, takes the next place inside."""
+def _decode_bins(coding: Coding, codes: Codes, *, coins: Coins) -> NDArray[np.float64] | NDArray[np.int64]:
     attribute = coding.attribute
-    assert not isinstance(attribute, CategoricalAttribute)
-    if isinstance(attribute, IntegerAttribute):
-        width, places = _width(attribute), codes.astype(np.float64)
-        first = np.ceil(places * width / attribute.bins)
-        last = np.ceil((places + 1) * width / attribute.bins) - 1
-        return (attribute.min + np.clip(np.floor(numbers - attribute.min), first, last)).astype(np.int64)
+    assert isinstance(attribute, Numeric)
+    bins = np.minimum(codes.astype(np.int64), attribute.bins - 1)
+    draw = _draw_integers if isinstance(attribute, IntegerAttribute) else _draw_reals
+    drawn = draw(coding, bins, coins.draw_uniforms(len(codes)))
+    for place, spike in enumerate(coding.spikes):
+        drawn[codes == attribute.bins + place] = spike
+    return drawn
+
+
+def _draw_integers(coding: Coding, bins: NDArray[np.int64], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
+    """One of the integers of each bin that are no spikes, all alike."""
+    attribute = coding.attribute
+    assert isinstance(attribute, IntegerAttribute)
+    first, last = _bin_ends(attribute, bins)
+    spikes = [(spike, (first <= spike) & (spike <= last)) for spike in coding.spikes]
+    count = last - first + 1 - sum(inside for _, inside in spikes)
+    whole = first + np.minimum(np.floor(uniforms * count), count - 1)
+    for spike, inside in spikes:
+        whole += inside & (spike <= whole)
+    return whole.astype(np.int64)
+
+
+def _draw_reals(coding: Coding, bins: NDArray[np.int64], uniforms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A rounded number of each bin; what would leave the bin, or be a spike, takes the next place towards its middle.
+
+    A bin has 160 places or more, so it has room beside all spikes.
+    """
+    attribute = coding.attribute
+    assert isinstance(attribute, RealAttribute)
+    low, high, width = float(attribute.min), float(attribute.max), _width(attribute) / attribute.bins
     decimals = _decimals(attribute.min, attribute.max, 16 * attribute.bins)
-    rounded = np.round(numbers, decimals)
-    astray = np.sign(codes.astype(np.int64) - encode_numbers(coding, rounded))
-    moved = np.round(rounded + astray * 10.0**-decimals, decimals)
-    inside: NDArray[np.float64] = np.clip(moved, float(attribute.min), float(attribute.max))
+    drawn = _round(low + (bins + uniforms) * width, decimals)
+    inwards = np.where(uniforms < 0.5, 10.0**-decimals, -(10.0**-decimals))
+    for _ in range(len(coding.spikes) + 2):
+        astray = (drawn < low) | (drawn > high) | (_find_bins(attribute, drawn) != bins)
+        astray |= np.isin(drawn, coding.spikes)
+        drawn = np.where(astray, _round(drawn + inwards, decimals), drawn)
+    inside: NDArray[np.float64] = np.clip(drawn, low, high)
     return inside
+
+
+def _round(numbers: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
+    """Rounded to so many decimals by three operations that every machine does alike; a library's own may change."""
+    scale = float(10**decimals)
+    return np.rint(numbers * scale) / scale
 
 
 def _decimals(low: Decimal, high: Decimal, levels: int) -> int:

@@ -3,8 +3,9 @@
 Outside text enters here, so these are pydantic models; they are frozen and serve as values inside, too.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -21,6 +22,7 @@ from synod.common.crypto.canonical import LARGEST_INTEGER
 
 LARGEST_DOMAIN = 65_000
 DEFAULT_BINS = 16
+MOST_SPIKES = 16
 DEEPEST_TAXONOMY = 32
 MOST_DIGITS = 60
 
@@ -36,6 +38,19 @@ def write_decimal(number: Decimal) -> str:
     text = format(number, "f")
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return "0" if text == "-0" else text
+
+
+def write_delta(delta: Decimal) -> str:
+    """A delta as people write it, such as 1e-9."""
+    return str(delta.normalize()).lower()
+
+
+class RuleError(ValueError):
+    """A broken rule that says itself what to do about it; the hint is a sentence of its own."""
+
+    def __init__(self, rule: str, hint: str) -> None:
+        super().__init__(rule)
+        self.hint = hint
 
 
 def _read_decimal(value: Any) -> Decimal:
@@ -84,7 +99,7 @@ def _read_tree(value: Any, depth: int) -> Any:
     if isinstance(value, list | tuple):
         return tuple(_read_tree(item, depth + 1) for item in value)
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} is not text; put it in quotes")
+        raise RuleError(f"{value!r} is not text", "Put it in quotes.")
     if not _is_unicode(value):
         raise ValueError("holds half of a character")
     return value
@@ -99,6 +114,17 @@ def _read_taxonomy(value: Any) -> Any:
     if value is not None and not isinstance(value, list | tuple):
         raise ValueError("a taxonomy is a list of texts and lists")
     return None if value is None else _read_categories(value)
+
+
+def _read_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _check_spikes(spikes: Sequence[float], low: float, high: float) -> None:
+    if len(spikes) > MOST_SPIKES:
+        raise ValueError(f"has more than {MOST_SPIKES} spikes")
+    if any(a >= b for a, b in pairwise(spikes)) or not all(low <= spike <= high for spike in spikes):
+        raise ValueError("spikes are values between min and max, each once and in ascending order")
 
 
 Categories = Annotated[tuple[str, ...], BeforeValidator(_read_categories)]
@@ -137,7 +163,7 @@ class CategoricalAttribute(_Attribute):
         if isinstance(data, dict) and data.get("taxonomy") is not None:
             leaves = tuple(_leaves(_read_taxonomy(data["taxonomy"])))
             if "categories" in data and _read_categories(data["categories"]) != leaves:
-                raise ValueError("give categories or a taxonomy; its leaves are the categories")
+                raise RuleError("its categories are not the taxonomy's leaves", "Give categories or a taxonomy.")
             return {**data, "categories": leaves}
         return data
 
@@ -148,7 +174,7 @@ class CategoricalAttribute(_Attribute):
         if len(set(self.categories)) != len(self.categories):
             raise ValueError("a category appears twice")
         if not all(self.categories):
-            raise ValueError("an empty text is how CSV writes a missing value; use nullable: true for it")
+            raise RuleError("an empty text is how CSV writes a missing value", "Use `nullable: true` for it.")
         if len(self.categories) > LARGEST_DOMAIN:
             raise ValueError(f"has more than {LARGEST_DOMAIN} categories")
         return self
@@ -160,12 +186,17 @@ class CategoricalAttribute(_Attribute):
 
 
 class IntegerAttribute(_Attribute):
-    """Whole numbers between two public bounds, both included."""
+    """Whole numbers between two public bounds, both included.
+
+    `spikes` are values that many rows may have exactly, such as 0 or a bound: each is counted by itself and comes back
+    as it is, for methods that count bins.
+    """
 
     type: Literal["integer"]
     min: Annotated[int, Field(ge=-LARGEST_INTEGER, le=LARGEST_INTEGER)]
     max: Annotated[int, Field(ge=-LARGEST_INTEGER, le=LARGEST_INTEGER)]
     bins: Annotated[int, Field(ge=1, le=LARGEST_DOMAIN)] = DEFAULT_BINS
+    spikes: Annotated[tuple[int, ...], BeforeValidator(_read_tuple)] = ()
     out_of_domain: Annotated[Literal["refuse", "clip", "null"], BeforeValidator(_bare_null)] = "refuse"
 
     @model_validator(mode="before")
@@ -183,6 +214,7 @@ class IntegerAttribute(_Attribute):
             raise ValueError("min is above max")
         if self.bins > self.max - self.min + 1:
             raise ValueError("has more bins than values")
+        _check_spikes(self.spikes, self.min, self.max)
         return self
 
     @property
@@ -192,18 +224,20 @@ class IntegerAttribute(_Attribute):
 
 
 class RealAttribute(_Attribute):
-    """Real numbers between two public bounds, both included."""
+    """Real numbers between two public bounds, both included; `spikes` as for integers."""
 
     type: Literal["real"]
     min: ExactDecimal
     max: ExactDecimal
     bins: Annotated[int, Field(ge=1, le=LARGEST_DOMAIN)] = DEFAULT_BINS
+    spikes: Annotated[tuple[ExactDecimal, ...], BeforeValidator(_read_tuple)] = ()
     out_of_domain: Annotated[Literal["refuse", "clip", "null"], BeforeValidator(_bare_null)] = "refuse"
 
     @model_validator(mode="after")
     def _check_bounds(self) -> "RealAttribute":
         if float(self.min) >= float(self.max):
             raise ValueError("min must be below max, by more than a double can resolve")
+        _check_spikes([float(spike) for spike in self.spikes], float(self.min), float(self.max))
         return self
 
     @property
@@ -219,4 +253,5 @@ def varies(attribute: Attribute, *, binned: bool = False) -> bool:
     """Whether the public domain leaves anything open; `binned`, for methods that see a number's bin only."""
     if isinstance(attribute, CategoricalAttribute):
         return attribute.nullable or len(attribute.categories) > 1
-    return attribute.nullable or (attribute.min != attribute.max and not (binned and attribute.bins == 1))
+    one_code = binned and attribute.bins == 1 and not attribute.spikes
+    return attribute.nullable or (attribute.min != attribute.max and not one_code)

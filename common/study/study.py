@@ -6,24 +6,38 @@ because the two need each other: a study names a method, and a method resolves, 
 """
 
 import re
+from decimal import ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, SerializeAsAny, ValidationError, model_validator
 
 from synod.common.crypto.canonical import Json, canonical_hash
+from synod.common.privacy.conversion import is_within, largest_rho
 from synod.common.privacy.cost import Cost
+from synod.common.privacy.laws import LEAST_RHO
 from synod.common.protocol.steps import Step
 from synod.common.runtime.discovery import load_modules
 from synod.common.runtime.errors import SynodError, invalid
 from synod.common.runtime.yamltext import load_yaml
-from synod.common.study.schema import Attribute, ExactDecimal, Strict, varies
+from synod.common.study.schema import (
+    Attribute,
+    ExactDecimal,
+    RuleError,
+    Strict,
+    varies,
+    write_decimal,
+    write_delta,
+)
 
 SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 LARGEST_ROSTER = 500
 LARGEST_SCHEMA = 1_000
 LARGEST_ROWS = 10**9
 MOST_SYNTHETIC_ROWS = 1_000_000
+ROWS_PER_DELTA = 10
+FOLLOW = "Leave rho and order out to have them follow."
 FeatureEncoding = Literal["vanilla", "binary", "gray"]
 
 
@@ -35,6 +49,16 @@ def _check_slug(name: str) -> str:
 
 Slug = Annotated[str, AfterValidator(_check_slug)]
 Fingerprint = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
+
+
+def _check_delta(delta: Decimal | None) -> Decimal | None:
+    """No delta and a delta of 0 are the same: pure epsilon."""
+    if delta is not None and not 0 <= delta < 1:
+        raise ValueError("must be at least 0 and below 1, such as 1e-9")
+    return delta or None
+
+
+Delta = Annotated[ExactDecimal | None, AfterValidator(_check_delta)]
 
 
 class RosterEntry(Strict):
@@ -76,6 +100,11 @@ class Method(Strict):
         """How attributes become the features that are counted."""
         return "vanilla"
 
+    @classmethod
+    def complete_attribute(cls, attribute: Any) -> Any:
+        """An attribute as it was written, with what this method assumes where the attribute does not say."""
+        return attribute
+
     def resolve(self, study: "Study") -> Self:
         """The method with every default written out as a number, for a study that is resolved but for this."""
         del study
@@ -111,13 +140,32 @@ def _read_method(value: Any) -> Any:
     return known[name].model_validate(value)
 
 
+def _complete_schema(data: dict[str, Any]) -> dict[str, Any]:
+    """The study with what its method assumes of attributes that do not say."""
+    named = data.get("method")
+    name = named.get("name") if isinstance(named, dict) else getattr(named, "name", None)
+    schema = data.get("schema")
+    if not isinstance(schema, list | tuple) or not isinstance(name, str) or name not in known_methods():
+        return data
+    return {**data, "schema": tuple(known_methods()[name].complete_attribute(attribute) for attribute in schema)}
+
+
 class Study(Strict):
-    """A study as written, every default filled in but for what the roster decides (see `resolve`)."""
+    """A study as written, every default filled in but for what the roster decides (see `resolve`).
+
+    `rho` and `order` follow from epsilon and delta and are written by `resolve`; with no delta all three are None.
+
+    Guarantee: where `rho` is set, whatever is rho-zCDP is (epsilon, delta)-DP: whoever parses a study checks the
+    inequality of common/privacy/conversion.py at `order`.
+    """
 
     format: Literal["synod/study/v1"] = "synod/study/v1"
     name: Slug
     method: Annotated[SerializeAsAny[Method], BeforeValidator(_read_method)]
     epsilon: ExactDecimal
+    delta: Delta = None
+    rho: ExactDecimal | None = None
+    order: ExactDecimal | None = None
     collusion: Annotated[int, Field(ge=0)] = 1
     rows: Annotated[int, Field(ge=1, le=LARGEST_ROWS)] | None = None
     key_bits: Annotated[int, Field(ge=2048, le=8192, multiple_of=8)] = 3072
@@ -128,22 +176,26 @@ class Study(Strict):
     @model_validator(mode="before")
     @classmethod
     def _lists_to_tuples(cls, data: Any) -> Any:
-        return (
-            {key: tuple(v) if isinstance(v, list) else v for key, v in data.items()} if isinstance(data, dict) else data
-        )
+        if not isinstance(data, dict):
+            return data
+        return {key: tuple(v) if isinstance(v, list) else v for key, v in _complete_schema(data).items()}
 
     @model_validator(mode="after")
     def _check(self) -> "Study":
         if not 0 < self.epsilon <= 1000:
             raise ValueError("epsilon must be above 0 and at most 1000")
+        _check_rho(self)
         _refuse_repeats("attribute", [attribute.name for attribute in self.attributes])
         binned = self.method.number_levels is None
         if not any(varies(attribute, binned=binned) for attribute in self.attributes):
             raise ValueError("schema: every attribute has a single value, so there is nothing to publish")
+        _refuse_unused_spikes(self)
         _refuse_repeats("party", [entry.name for entry in self.roster])
         _refuse_repeats("key", [entry.key for entry in self.roster])
         if self.roster and self.collusion >= len(self.roster):
             raise ValueError(f"collusion must be below the number of parties, which is {len(self.roster)}")
+        if self.roster and self.delta is not None and is_large_delta(self.delta, self.total_rows):
+            raise RuleError(*explain_large_delta(self.delta, self.total_rows))
         return self
 
     @property
@@ -158,8 +210,11 @@ class Study(Strict):
 
     @property
     def budget(self) -> Cost:
-        """The most that the study may cost each party."""
-        return Cost.pure(self.epsilon)
+        """The most that the study may cost each party: rho where there is a delta, else pure epsilon."""
+        if self.delta is None:
+            return Cost.pure(self.epsilon)
+        assert self.rho is not None, "only a resolved study has a budget"
+        return Cost.concentrated(self.rho)
 
     def resolve(self) -> "Study":
         """The study with nothing left open; refuses one without a roster."""
@@ -173,10 +228,19 @@ class Study(Strict):
                 f"{self.name} asks for {rows:,} synthetic rows out of {self.total_rows:,} real ones.",
                 "More than a hundred times as many add nothing; ask for fewer `rows`.",
             )
-        counted = self.model_copy(update={"rows": rows})
+        counted = self.model_copy(update={"rows": rows, **self._resolve_rho()})
         resolved = counted.model_copy(update={"method": self.method.resolve(counted)})
         assert parse_study(resolved.to_json(), "the resolved study") == resolved
         return resolved
+
+    def _resolve_rho(self) -> dict[str, Decimal | None]:
+        """Rho and its order, as written or as large as epsilon and delta allow; refused where no noise is so large."""
+        rho, order = self.rho, self.order
+        if self.delta is not None and rho is None:
+            rho, order = follow_rho(self.epsilon, self.delta, self.name)
+        if rho is not None:
+            _refuse_little_rho(rho, self.name)
+        return {"rho": rho, "order": order}
 
     def to_json(self) -> dict[str, Json]:
         """The canonical JSON value; floats do not occur in it."""
@@ -186,11 +250,67 @@ class Study(Strict):
         """The hash that parties approve; only a resolved study has one."""
         assert self.roster, "only a resolved study is hashed"
         assert self.rows is not None, "only a resolved study is hashed"
+        assert (self.delta is None) == (self.rho is None), "only a resolved study is hashed"
         return canonical_hash(self.to_json())
 
     def index_of(self, party: str) -> int:
         """The position of a party in the roster."""
         return self.party_names.index(party)
+
+
+def _check_rho(study: Study) -> None:
+    """Refuses rho and order that are not shown to be within epsilon and delta."""
+    if study.rho is None and study.order is None:
+        return
+    if study.rho is None or study.order is None or study.delta is None:
+        raise RuleError("rho and order are of a study with delta, and go together", FOLLOW)
+    numbers = {key: Fraction(getattr(study, key)) for key in ("rho", "order", "epsilon", "delta")}
+    if study.rho <= 0 or not is_within(**numbers):
+        raise RuleError(
+            f"rho {write_decimal(study.rho)} at order {write_decimal(study.order)} is not within epsilon "
+            f"{write_decimal(study.epsilon)} and delta {write_delta(study.delta)}",
+            FOLLOW,
+        )
+
+
+def _refuse_unused_spikes(study: Study) -> None:
+    """Spikes have codes beside those of the bins, so only a method that counts bins can keep them."""
+    spiked = [attribute.name for attribute in study.attributes if getattr(attribute, "spikes", ())]
+    if spiked and study.method.number_levels is not None:
+        raise RuleError(
+            f"schema: {spiked[0]} has spikes, but {study.method.name} does not count bins, so it cannot keep them",
+            "Remove `spikes`, or choose another method.",
+        )
+
+
+def is_large_delta(delta: Decimal, rows: int) -> bool:
+    """Whether so many rows allow no such delta.
+
+    Why: a mechanism that publishes one row in delta n of all cases, and else nothing, is (0, delta)-DP.
+    """
+    return Fraction(delta) * ROWS_PER_DELTA * rows > 1
+
+
+def explain_large_delta(delta: Decimal, rows: int) -> tuple[str, str]:
+    """Why such a delta is too large, and what to write instead."""
+    most = Context(prec=1, rounding=ROUND_FLOOR).divide(Decimal(1), Decimal(ROWS_PER_DELTA * rows))
+    why = "because somebody's row could be published outright with such a delta"
+    return (
+        f"delta {write_delta(delta)} is too large for {rows:,} rows, {why}",
+        f"Write 1e-9, or at most {write_delta(most)}.",
+    )
+
+
+def follow_rho(epsilon: Decimal, delta: Decimal, name: str) -> tuple[Decimal, Decimal]:
+    """The rho that follows from epsilon and delta, and its order; refused where no noise is so large."""
+    rho, order = largest_rho(Fraction(epsilon), Fraction(delta))
+    _refuse_little_rho(rho, name)
+    return rho, order
+
+
+def _refuse_little_rho(rho: Decimal, name: str) -> None:
+    if rho < LEAST_RHO:
+        raise invalid(f"{name} has so little epsilon and delta that no noise is large enough.", "Give it more epsilon.")
 
 
 def _refuse_repeats(what: str, names: list[str]) -> None:
@@ -216,19 +336,22 @@ def load_study(path: Path) -> Study:
 
 def describe_validation_error(error: ValidationError, origin: str, data: Any = None) -> SynodError:
     """One readable sentence for the first broken rule, and how many more there are."""
-    broken = error.errors(include_url=False, include_context=False)
+    broken = error.errors(include_url=False)
     broken.sort(key=lambda one: one["type"] != "extra_forbidden")  # a misspelled key explains others
     places = [_place(one["loc"]) for one in broken]
     place = max((other for other in places if other[: len(places[0])] == places[0]), key=len)
     where = ".".join(str(part) for part in place) + _attribute_name(place, data) or "the whole"
-    first, *others = [one["msg"] for one, other in zip(broken, places, strict=True) if other == place]
-    rule = ", or ".join([first.removeprefix("Value error, "), *(x.removeprefix("Input should be ") for x in others)])
+    first, *others = [one for one, other in zip(broken, places, strict=True) if other == place]
+    rule = first["msg"].removeprefix("Value error, ")
+    rule = ", or ".join([rule, *(other["msg"].removeprefix("Input should be ") for other in others)])
     rule = rule.replace("a valid tuple", "a valid list")  # which is what YAML and JSON call it
     rest = sum(other != place[: len(other)] for other in places)
     more = f" ({rest} more after it.)" if rest else ""
     if broken[0]["type"] == "extra_forbidden":
         return invalid(f"{origin}: the key {where} is not known.{more}", "Check its spelling, or remove it.")
-    return invalid(f"{origin}: {where}: {rule}.{more}", "Correct it and try again.")
+    raised = first.get("ctx", {}).get("error")
+    hint = raised.hint if isinstance(raised, RuleError) else "Correct it and try again."
+    return invalid(f"{origin}: {where}: {rule}.{more}", hint)
 
 
 def _place(place: tuple[int | str, ...]) -> tuple[int | str, ...]:

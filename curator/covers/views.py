@@ -44,17 +44,19 @@ def oversized_pairs(sizes: Sequence[int], max_cells: int = MAX_CELLS) -> tuple[V
     return tuple((a, b) for a, b in combinations(range(len(sizes)), 2) if sizes[a] * sizes[b] > max_cells)
 
 
-def expected_variance(views: Sequence[View], sizes: Sequence[int]) -> float:
+def expected_variance(views: Sequence[View], sizes: Sequence[int], *, at_rho: bool = False) -> float:
     """The mean over all pairs of features of the variance of a cell of their 2-way marginal.
 
-    The unit is the variance of a cell of one marginal that is asked alone with the same epsilon (with Laplace noise
-    8 / epsilon^2). Since m views have L1 sensitivity 2m, a cell of each has m^2 units, and a 2-way cell sums
+    The unit is the variance of a cell of one marginal that is asked alone at the same cost (with Laplace noise
+    8 / epsilon^2, with Gaussian noise 1 / rho). Since m views have L1 sensitivity 2m, a cell of each has m^2 units, or
+    m of them `at_rho`, since their squared L2 sensitivity is 2m too; and a 2-way cell sums
     cells(view) / (size_a * size_b) of them. A pair that lies in several views is the mean of their independent
     answers, weighted by precision; one that lies in none makes this infinite. Of a single feature there is no
     pair: the variance is that of a cell of its view.
     """
+    units = len(views) if at_rho else len(views) ** 2
     if len(sizes) == 1:
-        return float(len(views) ** 2)
+        return float(units)
     precision = np.zeros((len(sizes), len(sizes)))
     for width in sorted({len(view) for view in views}):
         rows = np.array([view for view in views if len(view) == width])
@@ -62,7 +64,7 @@ def expected_variance(views: Sequence[View], sizes: Sequence[int]) -> float:
         shares = members[:, :, None] * members[:, None, :] / members.prod(axis=1)[:, None, None]
         np.add.at(precision, (rows[:, :, None], rows[:, None, :]), shares)
     pairs = precision[np.triu_indices(len(sizes), 1)]
-    return float(len(views) ** 2 * np.mean(1 / pairs)) if pairs.all() else float("inf")
+    return float(units * np.mean(1 / pairs)) if pairs.all() else float("inf")
 
 
 def overlapping_views(sizes: Sequence[int], width: int = 8, max_cells: int = MAX_CELLS) -> tuple[View, ...]:

@@ -11,8 +11,9 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from synod.common.models.gaussian import GaussianModel, cut_codes, latent_rows
-from synod.common.models.moments import MomentDesign, row_vectors
+from synod.common.models.gaussian import GaussianModel, latent_rows
+from synod.common.models.moments import MomentDesign
+from synod.curator.inference.reference import CutRows, cut_correlation, cut_rows, draw_normals
 
 Floats = NDArray[np.float64]
 REFERENCE_ROWS = 16_384
@@ -86,19 +87,32 @@ def project_to_simplex(values: Floats, smallest: float) -> Floats:
 
 def nearest_covariance(matrix: Floats) -> Floats:
     """The nearest positive semidefinite matrix in Frobenius norm."""
-    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    nearest: Floats = (vectors * np.maximum(values, 1e-12)) @ vectors.T
+    root = _covariance_root(matrix)
+    nearest: Floats = root @ root.T
     return nearest
+
+
+def _covariance_root(matrix: Floats) -> Floats:
+    """R with R R' the nearest positive semidefinite matrix: eigenvectors by the roots of their eigenvalues."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    root: Floats = vectors * np.sqrt(np.maximum(values, 1e-12))
+    return root
 
 
 def nearest_correlation(matrix: Floats) -> Floats:
     """A positive semidefinite matrix with unit diagonal near `matrix`."""
+    root = correlation_root(matrix)
+    correlation: Floats = root @ root.T
+    return correlation
+
+
+def correlation_root(matrix: Floats) -> Floats:
+    """R with R R' the nearest correlation: what makes rows of independent normals have it."""
     clipped = np.clip(matrix, -LARGEST_CORRELATION, LARGEST_CORRELATION)
     np.fill_diagonal(clipped, 1.0)
-    covariance = nearest_covariance(clipped)
-    deviation = np.sqrt(np.diag(covariance))
-    correlation: Floats = covariance / np.outer(deviation, deviation)
-    return correlation
+    root = _covariance_root(clipped)
+    unit: Floats = root / np.linalg.norm(root, axis=1, keepdims=True)
+    return unit
 
 
 def principal_components(correlation: Floats, deviation: Floats | None, contribution: float) -> tuple[Floats, float]:
@@ -133,28 +147,6 @@ def _quantile(share: float) -> float:
     return NormalDist().inv_cdf(float(np.clip(share, 1e-12, 1 - 1e-12)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CutRows:
-    """The design's columns over rows cut from latent vectors."""
-
-    centred: Floats
-    mean: Floats
-    deviation: Floats
-
-    def correlation(self) -> Floats:
-        """The correlation of the columns."""
-        scaled = self.centred / np.maximum(self.deviation, 1e-6)
-        correlation: Floats = scaled.T @ scaled / len(scaled)
-        return correlation
-
-
-def _cut_rows(design: MomentDesign, model: GaussianModel, latent: Floats) -> CutRows:
-    vectors = row_vectors(design, cut_codes(design, model, latent))[:, 1:] / (2.0 * design.unit)
-    mean = vectors.mean(axis=0)
-    vectors -= mean
-    return CutRows(vectors, mean, np.sqrt((vectors**2).mean(axis=0)))
-
-
 def _step_margins(design: MomentDesign, model: GaussianModel, targets: Targets, cut: CutRows) -> GaussianModel:
     """Moves means, spreads and offsets towards the released margins, as far as the rows that were cut miss them."""
     mean, deviation = cut.mean, cut.deviation
@@ -166,7 +158,7 @@ def _step_margins(design: MomentDesign, model: GaussianModel, targets: Targets, 
             spread[place] = np.clip(spread[place] * np.clip(ratio, 0.5, 2.0), 1e-6, 4.0)
     for _, span in design.block_slices():
         inner = slice(span.start - 1, span.stop - 1)
-        floor = 1 / len(cut.centred)
+        floor = 1 / cut.rows
         shift[inner] += 0.5 * np.log((targets.mean[inner] + floor) / (mean[inner] + floor))
     return replace(model, shift=np.clip(shift, -40, 40), spread=spread)
 
@@ -174,7 +166,7 @@ def _step_margins(design: MomentDesign, model: GaussianModel, targets: Targets, 
 def _match_margins(design: MomentDesign, model: GaussianModel, targets: Targets, *, seed: int) -> GaussianModel:
     latent = latent_rows(model, REFERENCE_ROWS, rng=np.random.default_rng(seed))
     for _ in range(MARGIN_ROUNDS):
-        model = _step_margins(design, model, targets, _cut_rows(design, model, latent))
+        model = _step_margins(design, model, targets, cut_rows(design, model, latent))
     return model
 
 
@@ -183,19 +175,18 @@ def _match_correlations(design: MomentDesign, targets: Targets, *, seed: int) ->
 
     A fixed-point iteration with common random numbers; correlations inside a one-hot block stay as they are.
     """
-    correlation = targets.correlation
-    free = np.ones_like(correlation, dtype=bool)
+    root = correlation_root(targets.correlation)
+    free = np.ones_like(root, dtype=bool)
     for _, span in design.block_slices():
         inner = slice(span.start - 1, span.stop - 1)
         free[inner, inner] = False
-    width = len(correlation)
+    width = len(root)
     model = start_margins(design, GaussianModel(np.zeros((width, 1)), 0.0, np.zeros(width), np.zeros(width)), targets)
-    normals = np.random.default_rng(seed).standard_normal((REFERENCE_ROWS, width))
+    normals = draw_normals(REFERENCE_ROWS, width, seed=seed)
     for _ in range(COPULA_ROUNDS):
-        values, vectors = np.linalg.eigh(correlation)
-        latent = (normals * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-        cut = _cut_rows(design, model, latent)
+        cut = cut_rows(design, model, normals @ root.astype(np.float32).T)
         model = _step_margins(design, model, targets, cut)
-        missing = np.where(free, targets.correlation - cut.correlation(), 0.0)
-        correlation = nearest_correlation(correlation + missing)
+        missing = np.where(free, targets.correlation - cut_correlation(design, cut), 0.0)
+        root = correlation_root(root @ root.T + missing)
+    correlation: Floats = root @ root.T
     return correlation

@@ -4,8 +4,9 @@ The curator's session asks the parties over the wire, an in-process session for 
 same for both; it imports no network, no clock and no asyncio.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from synod.common.study.study import Study
 
 T = TypeVar("T")
 AnswerT = TypeVar("AnswerT")
+Numbers = Mapping[str, NDArray[np.float64]]  # the values of each numeric attribute, by its name
 
 
 class Parties(Protocol):
@@ -103,7 +105,12 @@ class Publisher:
     `title` names it for people. `publish` is the recipe. `describe` shows the model in the report, `expected_error`
     says how far off counts are because of the noise, `warnings` what the model cannot express. `typical_queries` are
     what a forecast takes for the queries of the plan's steps, as far as they are known beforehand; `alternatives` is a
-    table with headings that compares ways to ask, for the forecast, where there are any.
+    table with headings that compares ways to ask, for the forecast, where there are any. `advise` gives sentences for
+    the forecast: which columns the model would draw wrongly, by the schema alone or by the numbers of real rows. `draw`
+    draws the rows from the published model and the seed alone, so that anyone can draw them again; without it the rows
+    are the recipe's.
+
+    Guarantee: what `advise` says of real rows is not private. Nothing that publishes calls it.
     """
 
     title: str
@@ -113,6 +120,8 @@ class Publisher:
     warnings: Callable[[Study], Sequence[str]]
     typical_queries: Callable[[Study], Mapping[str, Query[Any]]]
     alternatives: Callable[[Study], tuple[Sequence[str], Sequence[Sequence[str]]] | None] = lambda _: None
+    advise: Callable[[Study, Numbers | None], Sequence[str]] = lambda _study, _numbers: ()
+    draw: Callable[[Study, Json, int], list[Codes]] | None = None
 
 
 _PUBLISHERS: dict[str, Publisher] = {}
@@ -132,6 +141,11 @@ def publisher_of(study: Study) -> Publisher:
     return _PUBLISHERS[study.method.name]
 
 
-def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -> Awaitable[Publication]:
-    """Runs the recipe of a study's method."""
-    return publisher_of(study).publish(study, parties, rng=rng)
+async def publish(study: Study, parties: Parties, *, seed: int) -> Publication:
+    """Runs the recipe of a study's method with the study's public randomness."""
+    publisher = publisher_of(study)
+    publication = await publisher.publish(study, parties, rng=np.random.default_rng(seed))
+    if publisher.draw is None:
+        return publication
+    columns = await parties.compute(partial(publisher.draw, study, publication.model, seed))
+    return replace(publication, columns=columns)

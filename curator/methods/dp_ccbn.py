@@ -20,7 +20,7 @@ from synod.curator.methods.base import Parties, Publication, Publisher, register
 from synod.curator.network.evidence import Evidence, learn_tables, publish_network, without_parents
 from synod.curator.network.graph import Network, Pair, typical_families
 from synod.curator.release.report.accuracy import table_error
-from synod.curator.release.report.networks import describe_networks, warn_of_networks
+from synod.curator.release.report.models.networks import describe_networks, warn_of_networks
 
 
 async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -> Publication:

@@ -36,7 +36,7 @@ from synod.curator.network.frontier import build_frontier
 from synod.curator.network.graph import Bound, Network, Pair, select_network, typical_families
 from synod.curator.network.tables import marginalize, mutual_information, project_tables
 from synod.curator.release.report.accuracy import table_error
-from synod.curator.release.report.networks import describe_networks, warn_of_networks
+from synod.curator.release.report.models.networks import describe_networks, warn_of_networks
 
 Floats = NDArray[np.float64]
 
@@ -169,7 +169,9 @@ def compare_covers(study: Study) -> tuple[Sequence[str], Sequence[Sequence[str]]
     }
     if all(size == 2 for size in sizes):
         covers["NOCD"] = nocd_views(len(sizes))
-    variances = {name: expected_variance(views, sizes) for name, views in covers.items()}
+    variances = {
+        name: expected_variance(views, sizes, at_rho=study.delta is not None) for name, views in covers.items()
+    }
     rows = [
         [name, str(len(views)), f"{variances[name]:,.0f}", f"{variances[name] / variances['chosen']:.2f}"]
         for name, views in covers.items()

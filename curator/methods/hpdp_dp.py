@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synod.common.methods.hpdp_dp import HpdpDp
 from synod.common.models.gaussian import parse_model
@@ -17,13 +18,20 @@ from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.protocol.queries.rows import Synthesize, share_rows
 from synod.common.study.study import Study
 from synod.curator.inference.gaussian import fit_model
-from synod.curator.methods.base import CountError, ModelSection, Parties, Publication, Publisher, register
+from synod.curator.inference.shapes import LARGEST_SKEWNESS, find_spike, skewness
+from synod.curator.methods.base import CountError, ModelSection, Numbers, Parties, Publication, Publisher, register
 from synod.curator.release.report.accuracy import moment_error
-from synod.curator.release.report.components import show_components
+from synod.curator.release.report.models.components import show_components
 
 STRAIGHT_ONLY = (
     "Do not look for curved relations, for interactions of three columns or for impossible combinations: the model "
     "keeps means, spreads and straight relations between pairs, and nothing else."
+)
+
+KEPT_BY = "the method `adaptive` keeps such columns."
+BELLS_ONLY = (
+    "Skewed numbers and numbers with spikes (many zeros, many at the maximum) come out wrong, as a bell cut at its "
+    f"bounds; {KEPT_BY} Look for them with `synod study forecast STUDY --data TABLE`, which reads your own rows."
 )
 
 
@@ -70,6 +78,27 @@ def warnings(study: Study) -> Sequence[str]:
     return (STRAIGHT_ONLY,)
 
 
+def advise(study: Study, numbers: Numbers | None) -> Sequence[str]:
+    """Which numbers are no bell: a general sentence, or one for each column of real rows where it is so."""
+    if numbers is None:
+        return (BELLS_ONLY,) if moment_design(study).numbers else ()
+    said = ((name, _shape(values)) for name, values in numbers.items())
+    return [
+        f"{name} {shape}: it would come out as a bell cut at its bounds; {KEPT_BY}" for name, shape in said if shape
+    ]
+
+
+def _shape(values: NDArray[np.float64]) -> str:
+    """What a Gaussian cannot have of these values; empty where there is nothing."""
+    skew, spike, words = skewness(values), find_spike(values), []
+    if abs(skew) > LARGEST_SKEWNESS:
+        words.append(f"is skewed (skewness {skew:.1f})")
+    if spike is not None:
+        end = f", its {spike.end}" if spike.end else ""
+        words.append(f"has a spike ({spike.share:.1%} of its values are {spike.value:.6g}{end})")
+    return " and ".join(words)
+
+
 def typical_queries(study: Study) -> Mapping[str, Query[Any]]:
     """The one sum, which the study fixes."""
     del study
@@ -90,5 +119,6 @@ register(
         expected_error=expected_error,
         warnings=warnings,
         typical_queries=typical_queries,
+        advise=advise,
     ),
 )

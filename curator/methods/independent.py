@@ -30,7 +30,7 @@ from synod.curator.network.evidence import (
 )
 from synod.curator.network.graph import Network, Pair
 from synod.curator.release.report.accuracy import table_error
-from synod.curator.release.report.networks import UNCONNECTED, describe_networks
+from synod.curator.release.report.models.networks import UNCONNECTED, describe_networks
 
 
 async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -> Publication:

@@ -39,14 +39,14 @@ class Evidence:
 
     def add_sum(self, label: str, sets: Sets, counts: list[NDArray[np.int64]]) -> None:
         """Adds the tables of an encrypted sum."""
-        variance = SumMarginals(sets).terms(plan_study(self.study).step(label), self.study).law.variance
+        (variance,) = set(SumMarginals(sets).variances(plan_study(self.study).step(label), self.study))
         rows = self.study.total_rows
         self.tables.extend(Released(s, c.astype(np.float64), rows, variance) for s, c in zip(sets, counts, strict=True))
 
     def add_local(self, label: str, sets: Sets, counts: list[NDArray[np.int64]]) -> None:
         """Adds the tables of one party."""
         step = plan_study(self.study).step(label)
-        variance = LocalMarginals(sets).noise(step).variance
+        (variance,) = set(LocalMarginals(sets).variances(step))
         (party,) = step.answerers
         rows = self.study.roster[self.study.index_of(party)].rows
         self.tables.extend(

@@ -14,6 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from synod.common.crypto.canonical import Json
+from synod.common.privacy.coins import Coins
 from synod.common.protocol.manifest import FORMAT, MANIFEST_FILE, PartyAccount, file_hash, noise_law, seal_manifest
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import AnyQuery, read_query
@@ -56,7 +57,7 @@ def _write_draft(
 ) -> None:
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
-    table = decode_table(study, publication.columns, rng=np.random.default_rng([seed, 1]))
+    table = decode_table(study, publication.columns, coins=Coins.public(seed, "values"))
     write_csv(table, draft / "synthetic.csv")
     pa.parquet.write_table(table, draft / "synthetic.parquet")
     _write_json(draft / "model.json", {"method": study.method.name, "model": publication.model})
@@ -69,21 +70,21 @@ def _write_draft(
     sync_files(draft)
 
 
-def decode_table(study: Study, columns: list[Codes], *, rng: np.random.Generator) -> pa.Table:
+def decode_table(study: Study, columns: list[Codes], *, coins: Coins) -> pa.Table:
     """The schema's columns and types, in its order, in the original domains."""
     codings = codings_of(study)
-    arrays = [decode_column(coding, codes, rng=rng) for coding, codes in zip(codings, columns, strict=True)]
+    arrays = [decode_column(coding, codes, coins=coins) for coding, codes in zip(codings, columns, strict=True)]
     return pa.table(arrays, names=[coding.attribute.name for coding in codings])
 
 
-def decode_column(coding: Coding, codes: Codes, *, rng: np.random.Generator) -> pa.Array:
+def decode_column(coding: Coding, codes: Codes, *, coins: Coins) -> pa.Array:
     """One column's values; a missing value's code becomes null."""
     missing = codes == coding.null_code if coding.attribute.nullable else np.zeros(len(codes), dtype=bool)
     if isinstance(coding.attribute, CategoricalAttribute):
         texts = pa.array(coding.attribute.categories)
         places = pa.array(np.where(missing, 0, codes).astype(np.int32), mask=missing)
         return texts.take(places)
-    return pa.array(decode_numbers(coding, np.where(missing, 0, codes), rng=rng), mask=missing)
+    return pa.array(decode_numbers(coding, np.where(missing, 0, codes), coins=coins), mask=missing)
 
 
 def write_csv(table: pa.Table, path: Path) -> None:

@@ -11,9 +11,18 @@ from synod.common.study.study import Study, load_study
 from synod.deploy.cli.terminal import Example, command, errors, say, say_json, show_table
 from synod.deploy.evaluate.classifiers import parse_target, require_classifier
 from synod.deploy.evaluate.information import MODEL_FILE, Pairs, read_networks
-from synod.deploy.evaluate.measure import NOTE, ORDERS, Cells, Evaluation, Request, average, evaluate, to_json
+from synod.deploy.evaluate.measure import ALONE, NOTE, ORDERS, Cells, Evaluation, Request, average, evaluate, to_json
 from synod.deploy.evaluate.plot import draw_figure, require_plot
 from synod.deploy.evaluate.tables import find_real, find_synthetic, make_table, read_columns
+
+WORSE = (
+    "The published table is worse than columns alone for pairs of columns: publishing each column by itself would have "
+    "been nearer to the real rows at the same cost."
+)
+PART = (
+    "These rows are not all of the study's, so whether the published table is better than columns alone cannot be told "
+    "here: columns alone knows the shares of these very rows, and the published table has those of all rows."
+)
 
 
 @click.command(
@@ -99,10 +108,15 @@ def _show(study: Study, evaluation: Evaluation, plot: Path | None) -> None:
     say(NOTE)
     say(f"{study.name}: {evaluation.real.rows:,} real rows, {evaluation.synthetic.rows:,} synthetic rows")
     show_table(
-        ["figure", "value", "of"],
+        ["figure", "value", "columns alone", "of"],
         _figures(evaluation),
         title="Averages; smaller is better, a distance is within 0 and 1",
     )
+    say(ALONE)
+    if not evaluation.has_all_rows:
+        say(PART)
+    elif evaluation.is_worse_than_columns_alone:
+        say(WORSE)
     _show_worst(evaluation)
     _show_information(evaluation)
     _show_misclassification(evaluation)
@@ -111,47 +125,68 @@ def _show(study: Study, evaluation: Evaluation, plot: Path | None) -> None:
 
 
 def _figures(evaluation: Evaluation) -> list[list[str]]:
-    """A line for each average distance, and for the range queries."""
-    what = "attributes" if evaluation.cells == "bins" else "bits"
+    """A line for each average distance, and for the range queries, each beside that of columns alone."""
+    what, alone = "attributes" if evaluation.cells == "bins" else "bits", evaluation.alone
     lines = []
-    for order, distances in zip(ORDERS, evaluation.distances, strict=True):
+    for order, distances, baseline in zip(ORDERS, evaluation.distances, alone.distances, strict=True):
         if distances.sets:
             is_sample = len(distances.sets) < distances.all_sets
             amount = f"{len(distances.sets):,} of {distances.all_sets:,}" if is_sample else f"{distances.all_sets:,}"
-            variation, hellinger = average(distances)
             marginals = "marginal" if amount == "1" else "marginals"
-            lines.append([f"total variation, {order}-way", f"{variation:.4f}", f"{amount} {marginals} of {what}"])
-            lines.append([f"Hellinger, {order}-way", f"{hellinger:.4f}", ""])
+            of = f"{amount} {marginals} of {what}"
+            variation, hellinger = zip(average(distances), average(baseline), strict=True)
+            lines.append([f"total variation, {order}-way", *map(_write, variation), of])
+            lines.append([f"Hellinger, {order}-way", *map(_write, hellinger), ""])
     if evaluation.queries:
         asked = evaluation.queries
-        lines.append(["range queries, absolute", f"{asked.absolute:.4f}", f"{asked.queries:,} queries, share of rows"])
-        lines.append(["range queries, relative", f"{asked.relative:.4f}", f"shares below {asked.sanity_bound} as that"])
+        absolute, relative = (asked.absolute, alone.absolute), (asked.relative, alone.relative)
+        lines.append(["range queries, absolute", *map(_write, absolute), f"{asked.queries:,} queries, share of rows"])
+        lines.append(["range queries, relative", *map(_write, relative), f"shares below {asked.sanity_bound} as that"])
     return lines
+
+
+def _write(figure: float | None) -> str:
+    return "" if figure is None else f"{figure:.4f}"
 
 
 def _show_worst(evaluation: Evaluation) -> None:
     names = evaluation.real.names
     rows = [
-        [f"{d.order}-way", ", ".join(names[i] for i in d.sets[place]), f"{d.total_variation[place]:.4f}"]
-        for d in evaluation.distances
+        [
+            f"{d.order}-way",
+            ", ".join(names[i] for i in d.sets[place]),
+            f"{d.total_variation[place]:.4f}",
+            f"{alone.total_variation[place]:.4f}",
+        ]
+        for d, alone in zip(evaluation.distances, evaluation.alone.distances, strict=True)
         for place in d.worst(3)
     ]
-    show_table(["order", "attributes", "total variation"], rows, title="Where the tables differ most")
+    headings = ["order", "attributes", "total variation", "columns alone"]
+    show_table(headings, rows, title="Where the tables differ most")
 
 
 def _show_information(evaluation: Evaluation) -> None:
     held = evaluation.information
     if held is not None:
         of = f", mean of {held.networks} networks" if held.networks > 1 else ""
-        say(f"Sum of mutual information of the network{of}: {held.real:.3f} bits in the real rows, "
-            f"{held.synthetic:.3f} in the synthetic ones.")  # fmt: skip
+        say(
+            f"Sum of mutual information of the network{of}: {held.real:.3f} bits in the real rows, "
+            f"{held.synthetic:.3f} in the synthetic ones, {evaluation.alone.information:.3f} with columns alone."
+        )
 
 
 def _show_misclassification(evaluation: Evaluation) -> None:
     if evaluation.misclassification:
         rows = [
-            [label, f"{wrong.synthetic:.4f}", f"{wrong.real:.4f}", f"{wrong.majority:.4f}", f"{wrong.tested_rows:,}"]
+            [
+                label,
+                f"{wrong.synthetic:.4f}",
+                f"{evaluation.alone.misclassification[label]:.4f}",
+                f"{wrong.real:.4f}",
+                f"{wrong.majority:.4f}",
+                f"{wrong.tested_rows:,}",
+            ]
             for label, wrong in evaluation.misclassification.items()
         ]
-        headings = ["target", "learned from synthetic", "from real", "majority", "tested real rows"]
+        headings = ["target", "learned from synthetic", "columns alone", "from real", "majority", "tested real rows"]
         show_table(headings, rows, title="Wrongly predicted real rows")

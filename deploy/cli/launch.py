@@ -11,9 +11,9 @@ from pathlib import Path
 
 import click
 
-from synod.common.protocol.manifest import verify_release
 from synod.common.runtime.errors import invalid
 from synod.common.study.study import Study, load_study
+from synod.curator.release.redraw import check_release
 from synod.deploy.cli.progress import show_progress, show_release
 from synod.deploy.cli.terminal import Example, command, say
 from synod.deploy.demo import write_tables
@@ -154,11 +154,14 @@ def _prepare_bundles(study: Study, tables: list[Path], temporary: Path, folder: 
 )
 @command
 def verify(folder: Path, trust: Path | None) -> None:
-    """Check a release offline: hashes, signatures, plan and spend; with --trust also who signed."""
+    """Check a release offline: hashes, signatures, plan, spend and rows; with --trust also who signed."""
     trusted = _read_fingerprints(trust) if trust else None
-    verdict = verify_release(folder, trusted)
-    for line in verdict.lines:
+    checked = check_release(folder, trusted)
+    verdict = checked.verdict
+    for line in checked.lines:
         say(f"ok  {line}")
+    if checked.drawn is None:
+        say(f"--  not checked: the rows. The model of {verdict.study.method.name} does not fix them.")
     for name, key in verdict.signers.items():
         say(f"    {name} signed with {key}")
     if trusted is None:

@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from datetime import UTC, datetime
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,16 +15,18 @@ import click
 
 from synod.common.crypto.certificates import check_own_certificate
 from synod.common.crypto.identity import Identity
+from synod.common.privacy.conversion import spent_epsilon
 from synod.common.privacy.cost import Cost
 from synod.common.protocol.plan import plan_study
 from synod.common.runtime.errors import OUTCOMES, Code, SynodError, invalid
 from synod.common.runtime.locks import exclusive_lock
 from synod.common.runtime.settings import PartySettings, load_settings
-from synod.common.study.schema import write_decimal
+from synod.common.study.promise import describe_cost, explain_delta, explain_several_rows, name_budget
+from synod.common.study.schema import write_decimal, write_delta
 from synod.common.study.study import Study, load_study
 from synod.deploy.cli.terminal import Example, ExampleGroup, command, say, say_json, serving, show_table
 from synod.party.account import ApprovalState
-from synod.party.approval import check_study, identity_path, initialize, reserve, revoke
+from synod.party.approval import check_study, identity_path, initialize, is_history_lost, reserve, revoke
 from synod.party.ledger import Ledger
 from synod.party.table.encode import TableError
 
@@ -31,7 +34,7 @@ config_option = click.option(
     "--config", "config", type=click.Path(path_type=Path), default=Path("party.yaml"), show_default=True,
     help="The party's configuration.",
 )  # fmt: skip
-EPSILON = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?|[0-9]{1,20}/0*[1-9][0-9]{0,19}")
+NUMBER = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?|[0-9]{1,20}/0*[1-9][0-9]{0,19}")
 json_option = click.option("--json", "as_json", is_flag=True, help="For a machine to read.")
 
 
@@ -47,11 +50,17 @@ def _settings(config: Path) -> PartySettings:
 @party.command(cls=Example, example="synod party init --config party.yaml")
 @config_option
 @click.option("--spent", help="What the dataset has spent before this ledger, as an epsilon.")
+@click.option("--spent-rho", help="What it has spent before in studies with a delta, as a rho.")
 @command
-def init(config: Path, spent: str | None) -> None:
+def init(config: Path, spent: str | None, spent_rho: str | None) -> None:
     """Make this party's identity key and ledger. Nothing that exists is replaced."""
     settings = _settings(config)
-    identity = initialize(settings, spent=_epsilon(spent), now=int(time.time()))
+    if (spent is None) != (spent_rho is None) and is_history_lost(settings):
+        raise invalid(
+            f"the earlier ledger of {settings.dataset} is lost, so what it spent must be said of both kinds.",
+            "Give `--spent` and `--spent-rho`, and 0 for a kind that it never spent.",
+        )
+    identity = initialize(settings, spent=_read_spent(spent, spent_rho), now=int(time.time()))
     say(f"{settings.name} is ready. Give this fingerprint to the curator's operator, by phone or in person:")
     say(identity.fingerprint)
     ledger = Ledger.open(settings.state)
@@ -60,16 +69,22 @@ def init(config: Path, spent: str | None) -> None:
     if account.history_lost and settings.dataset not in account.declared:
         say(
             f"The identity was there but its ledger was not: {settings.dataset} counts as fully spent. "
-            "Enter what it has spent with `synod party init --spent EPSILON`."
+            "Enter what it has spent with `synod party init --spent EPSILON --spent-rho RHO`."
         )
 
 
-def _epsilon(text: str | None) -> Cost | None:
-    if text is None:
+def _read_spent(epsilon: str | None, rho: str | None) -> Cost | None:
+    if epsilon is None and rho is None:
         return None
-    if not EPSILON.fullmatch(text):
-        raise invalid(f"{text!r} is not an epsilon.", "Write a number such as 0.8, or a fraction such as 4/5.")
-    return Cost.pure(Fraction(text))
+    return Cost(_read_number(epsilon, "an epsilon", "0.8"), _read_number(rho, "a rho", "0.01"))
+
+
+def _read_number(text: str | None, what: str, sample: str) -> Fraction:
+    if text is None:
+        return Fraction(0)
+    if not NUMBER.fullmatch(text):
+        raise invalid(f"{text!r} is not {what}.", f"Write a number such as {sample}, or a fraction such as 4/5.")
+    return Fraction(text)
 
 
 @party.command(cls=Example, example="synod party fingerprint")
@@ -98,16 +113,18 @@ def approve_study(study: Path, config: Path, dry_run: bool, yes: bool) -> None:
         show_table(["column", "rule", "rows"], rows, title=f"{settings.source.name} (for your eyes only)")
         raise
     if dry_run:
-        say(f"It fits, and would cost {checked.cost.describe()}. Nothing was reserved.")
+        say(f"It fits, and would cost {_describe(settings, checked.cost)}. Nothing was reserved.")
         return
     if not yes and sys.stdin.isatty() and not click.confirm("Approve, vouching for this roster?"):
         raise SynodError(Code.REFUSED, "not approved.", "Nothing was reserved.")
     reserve(settings, checked, now=int(time.time()))
-    say(f"Approved: {checked.cost.describe()} is reserved for {resolved.name}.")
+    say(f"Approved: {_describe(settings, checked.cost)} is reserved for {resolved.name}.")
 
 
 def _show_study(study: Study, own_name: str) -> None:
-    say(f"Study {study.name}, {study.method.name}, epsilon {write_decimal(study.epsilon)}")
+    say(f"Study {study.name}, {study.method.name}, {name_budget(study)}")
+    if study.delta is not None:
+        say(f"{explain_delta(study)} {explain_several_rows(study)}")
     say(f"Hash  {study.digest().hex()}")
     rows = [[entry.name, entry.key, str(entry.rows)] for entry in study.roster]
     show_table(["party", "key", "rows"], rows)
@@ -136,7 +153,7 @@ def revoke_study(name: str, config: Path) -> None:
         raise SynodError(Code.NOT_FOUND, f"there is no open approval of {name}.", "See `synod party ledger`.")
     for approval in approvals:
         revoke(settings, bytes.fromhex(approval.study), now=int(time.time()))
-        say(f"Revoked {approval.name}; spent on it: {approval.spent.describe()}.")
+        say(f"Revoked {approval.name}; spent on it: {_describe(settings, approval.spent)}.")
 
 
 @party.group(name="ledger", cls=ExampleGroup, example="synod party ledger --json", invoke_without_command=True)
@@ -155,8 +172,8 @@ def _show_ledger(settings: PartySettings, as_json: bool) -> None:
     ledger = Ledger.open(settings.state)
     account, head = ledger.account(), ledger.head()
     ledger.close()
-    cap = Cost.pure(settings.max_epsilon_total)
-    spent, held = account.spent(settings.dataset), account.held(settings.dataset)
+    cap, spent, held = settings.cap, account.spent(settings.dataset), account.held(settings.dataset)
+    delta, epsilon = _spent_at_delta(settings, spent)
     if as_json:
         say_json(
             {
@@ -164,6 +181,7 @@ def _show_ledger(settings: PartySettings, as_json: bool) -> None:
                 "cap": str(cap),
                 "spent": str(spent),
                 "held": str(held),
+                "spent_at_delta": None if delta is None else {"epsilon": epsilon, "delta": write_delta(delta)},
                 "head": {"sequence": head.sequence, "hash": head.hash.hex()},
                 "studies": [
                     {
@@ -187,12 +205,28 @@ def _show_ledger(settings: PartySettings, as_json: bool) -> None:
             }
         )
         return
-    say(f"{settings.dataset}: spent {spent.describe()}, held {held.describe()}, of {cap.describe()} in all")
+    told = [_describe(settings, cost) for cost in (spent, held, cap)]
+    say(f"{settings.dataset}: spent {told[0]}, held {told[1]}, of {told[2]} in all")
+    if delta is not None:
+        say(f"Spent as (epsilon, delta): epsilon {epsilon} at delta {write_delta(delta)}")
     rows = [
-        [a.name, a.study[:16], a.state.value, a.reserved.describe(), a.spent.describe()]
+        [a.name, a.study[:16], a.state.value, _describe(settings, a.reserved), _describe(settings, a.spent)]
         for a in account.approvals.values()
     ]
     show_table(["study", "hash", "state", "reserved", "spent"], rows)
+
+
+def _spent_at_delta(settings: PartySettings, spent: Cost) -> tuple[Decimal | None, str]:
+    """The policy's delta, and the epsilon of everything that is spent at it; no delta where all is pure."""
+    if settings.max_rho_total is None and spent.rho == 0:
+        return None, ""
+    delta = settings.shown_delta
+    return delta, write_decimal(spent_epsilon(spent, Fraction(delta)))
+
+
+def _describe(settings: PartySettings, cost: Cost) -> str:
+    """A cost as the party's operator thinks of it: rho also as an epsilon at the policy's delta."""
+    return describe_cost(cost, settings.shown_delta)
 
 
 @ledger_group.command(cls=Example, example="synod party ledger export > ledger.json")

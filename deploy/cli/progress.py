@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from synod.common.protocol.manifest import verify_release
+from synod.curator.release.redraw import check_release
 from synod.deploy.cli.terminal import say, screen
 from synod.v1 import study_pb2 as pb
 
@@ -47,7 +47,7 @@ def show_progress(name: str) -> Iterator[Callable[[pb.StudyStatus], None]]:
 
 def show_release(out: Path) -> None:
     """Verifies a release and says what is in it."""
-    verdict = verify_release(out, None)
-    say(f"Published and verified ({len(verdict.lines)} checks): {out}/")
+    checked = check_release(out, None)
+    say(f"Published and verified ({len(checked.lines)} checks): {out}/")
     for path in sorted(out.iterdir()):
         say(f"  {path.name}: {path.stat().st_size:,} bytes")

@@ -5,25 +5,28 @@ import shutil
 import sys
 import time
 from contextlib import closing
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import click
 
-from synod.common.protocol.manifest import MANIFEST_FILE, verify_release
+from synod.common.protocol.manifest import MANIFEST_FILE
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import check_feasible
 from synod.common.runtime.errors import SynodError, invalid
 from synod.common.runtime.settings import OperatorSettings, load_settings
+from synod.common.study.promise import explain_delta, explain_several_rows, name_budget
 from synod.common.study.study import load_study
+from synod.curator.release.redraw import check_release
+from synod.deploy.cli.forecast import forecast_document, show_forecast
 from synod.deploy.cli.progress import show_progress, show_release, state_name
 from synod.deploy.cli.terminal import Example, command, say, say_json, show_table
 from synod.deploy.launch.launcher import follow
 from synod.deploy.launch.operator import OperatorClient, require_empty
 from synod.deploy.study.draft import draft_study
-from synod.deploy.study.forecast import compare_alternatives, forecast_study
+from synod.deploy.study.forecast import remark_on
+from synod.deploy.study.numbers import read_numbers
 from synod.v1 import study_pb2 as pb
 
 config_option = click.option(
@@ -62,6 +65,8 @@ def check(study: Path, as_json: bool) -> None:
         return
     say_json(document["study"])
     say(f"Hash: {document['hash']}")
+    if resolved.delta is not None:
+        say(f"Budget: {name_budget(resolved)}. {explain_delta(resolved)} {explain_several_rows(resolved)}")
     rows = [[step.label, step.kind.value, str(len(step.answerers)), step.cost.describe()] for step in plan.steps]
     show_table(["step", "query", "parties", "cost for each"], rows, title="Plan")
 
@@ -77,35 +82,26 @@ def draft(table: Path) -> None:
         raise invalid(f"{table} cannot be read as a table ({type(error).__name__}).") from None
 
 
-@study_group.command(cls=Example, example="synod study forecast study.yaml")
+@study_group.command(cls=Example, example="synod study forecast study.yaml --data patients.csv")
 @study_argument
+@click.option(
+    "--data", "tables", multiple=True, type=click.Path(path_type=Path), metavar="TABLE",
+    help="Also look at a table of your own, or a folder of them, on this machine only; repeatable. NOT private.",
+)  # fmt: skip
 @json_option
 @command
-def forecast(study: Path, as_json: bool) -> None:
-    """Say what a study will take and how exact it can be, from public numbers only."""
+def forecast(study: Path, tables: tuple[Path, ...], as_json: bool) -> None:
+    """Say what a study will take and how exact it can be, from public numbers only.
+
+    With --data also which columns of real rows the study's method would draw wrongly; these remarks are NOT private.
+    """
     resolved = load_study(study).resolve()
-    rounds = forecast_study(resolved)
-    alternatives = compare_alternatives(resolved)
+    remarks = remark_on(resolved, None)
+    of_rows = remark_on(resolved, read_numbers(tables, resolved)) if tables else None
     if as_json:
-        say_json({"rounds": [asdict(r) for r in rounds], "alternatives": alternatives})
+        say_json(forecast_document(resolved, remarks, of_rows))
         return
-    rows = [
-        [
-            r.label,
-            f"{r.numbers:,}",
-            f"{r.ciphertexts:,}",
-            f"{r.bytes_per_party / 1024:,.0f} KiB",
-            f"{r.seconds_per_party:.1f} s",
-            f"{r.memory_mib:.0f} MiB",
-            f"±{r.error:.4f}",
-        ]
-        for r in rounds
-    ]
-    headings = ["round", "numbers", "ciphers", "sent", "work", "memory", "noise"]
-    steps = len(plan_study(resolved).steps)
-    show_table(headings, rows, title=f"{resolved.name}: {steps} rounds; of each encrypted one, for a party")
-    if alternatives:
-        show_table(list(alternatives[0]), [list(row.values()) for row in alternatives])
+    show_forecast(resolved, remarks, of_rows)
 
 
 @study_group.command(cls=Example, example="synod study submit study.yaml")
@@ -174,7 +170,7 @@ def held_release(folder: Path) -> str | None:
     """The hash of the study whose whole release a folder holds, if it holds one."""
     try:
         manifest = json.loads((folder / MANIFEST_FILE).read_bytes())
-        verify_release(folder, None)
+        check_release(folder, None)
     except (OSError, ValueError, SynodError):
         return None
     return str(manifest["study_hash"])
@@ -221,11 +217,11 @@ def describe(study: pb.StudyStatus) -> dict[str, Any]:
 @config_option
 @command
 def fetch(name: str, out: Path, config: Path) -> None:
-    """Fetch a published study's release."""
+    """Fetch a published study's release and verify it."""
     client = OperatorClient(load_settings(OperatorSettings, config))
     client.fetch(name, out)
     client.close()
-    say(f"The release of {name} is in {out}; check it with `synod verify {out}`.")
+    show_release(out)
 
 
 @study_group.command(cls=Example, example="synod study abort care-survey")

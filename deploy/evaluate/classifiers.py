@@ -75,11 +75,24 @@ def measure_misclassification(
     real: Table, synthetic: Table, targets: Sequence[Target], *, rng: np.random.Generator
 ) -> dict[str, Misclassification]:
     """For each target, trained on all synthetic rows and on four fifths of the real ones, tested on the last fifth."""
+    tested, trained = _split_rows(real, rng=rng)
+    return {target.label: _measure_one(real, synthetic, target, trained, tested) for target in targets}
+
+
+def measure_learned(
+    real: Table, synthetic: Table, targets: Sequence[Target], *, rng: np.random.Generator
+) -> dict[str, float]:
+    """`Misclassification.synthetic` alone, on the same tested rows for the same generator."""
+    tested, _ = _split_rows(real, rng=rng)
+    return {target.label: _learn(real, synthetic, target, tested) for target in targets}
+
+
+def _split_rows(real: Table, *, rng: np.random.Generator) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The tested fifth, and the others."""
     if real.rows < FEWEST_ROWS:
         raise invalid(f"a classifier needs {FEWEST_ROWS} real rows or more.", "Leave --target out.")
-    order = rng.permutation(real.rows)
-    tested, trained = np.split(order, [int(real.rows * TEST_SHARE)])
-    return {target.label: _measure_one(real, synthetic, target, trained, tested) for target in targets}
+    tested, trained = np.split(rng.permutation(real.rows), [int(real.rows * TEST_SHARE)])
+    return tested, trained
 
 
 def _measure_one(
@@ -87,10 +100,16 @@ def _measure_one(
 ) -> Misclassification:
     truth, inputs = classes_of(real, target), indicators_of(real, target)
     own = _predict(inputs[trained], truth[trained], inputs[tested])
-    learned = _predict(indicators_of(synthetic, target), classes_of(synthetic, target), inputs[tested])
     majority = np.bincount(truth[trained]).argmax()
-    wrong = [float((guess != truth[tested]).mean()) for guess in (learned, own, majority)]
-    return Misclassification(wrong[0], wrong[1], wrong[2], len(tested))
+    wrong = [float((guess != truth[tested]).mean()) for guess in (own, majority)]
+    return Misclassification(_learn(real, synthetic, target, tested), wrong[0], wrong[1], len(tested))
+
+
+def _learn(real: Table, synthetic: Table, target: Target, tested: NDArray[np.intp]) -> float:
+    """The share of the tested real rows that a machine gets wrong which learned from all synthetic rows."""
+    inputs = indicators_of(real, target)[tested]
+    learned = _predict(indicators_of(synthetic, target), classes_of(synthetic, target), inputs)
+    return float((learned != classes_of(real, target)[tested]).mean())
 
 
 def classes_of(table: Table, target: Target) -> NDArray[np.int64]:

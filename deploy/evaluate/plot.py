@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-REAL, SYNTHETIC = "#1b4f72", "#e08e0b"
+REAL, SYNTHETIC, ALONE = "#1b4f72", "#e08e0b", "#999999"
 STYLES = ("-", "--", ":")
 MOST_ATTRIBUTES = 20
 MOST_CELLS = 20
@@ -61,13 +61,15 @@ def make_figure(study: Study, evaluation: Evaluation) -> "Figure":
 
 
 def _draw_spread(axes: "Axes", evaluation: Evaluation) -> None:
-    """For each order the share of marginals whose distance is at most so large."""
-    for distances, style in zip(evaluation.distances, STYLES, strict=True):
+    """For each order the share of marginals whose distance is at most so large, and the mean of columns alone."""
+    for distances, style, alone in zip(evaluation.distances, STYLES, evaluation.alone.distances, strict=True):
         if distances.sets:
             ordered = np.concatenate([[0.0], np.sort(distances.total_variation)])
             shares = np.arange(len(ordered)) / (len(ordered) - 1)
             label = f"{distances.order}-way, mean {distances.total_variation.mean():.4f}"
             axes.step(ordered, shares, style, where="post", color="black", label=label)
+            baseline = float(alone.total_variation.mean())
+            axes.axvline(baseline, linestyle=style, color=ALONE, label=f"columns alone, mean {baseline:.4f}")
     axes.set(title="How many marginals are how far off", xlabel="total variation distance, at most")
     axes.set(ylabel="share of marginals", xlim=(0, None), ylim=(0, 1.02))
     axes.grid(alpha=0.3)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from synod.common.runtime.errors import SynodError, invalid
-from synod.common.study.encoding import Codes, Coding, binned_codings, codings_of, decode_numbers, encode_numbers
+from synod.common.study.encoding import Codes, binned_codings, to_bins
 from synod.common.study.features import Feature, FeatureSpace
 from synod.common.study.schema import CategoricalAttribute, IntegerAttribute, RealAttribute
 from synod.common.study.study import Study
@@ -40,8 +40,7 @@ class Table:
 
 def bin_table(study: Study, columns: Sequence[Codes]) -> Table:
     """The table of a study's own codes, as a recipe publishes them, in the schema's bins."""
-    pairs = zip(codings_of(study), binned_codings(study), columns, strict=True)
-    return make_table(study, [to_bins(coding, binned, codes) for coding, binned, codes in pairs])
+    return make_table(study, to_bins(study, columns))
 
 
 def make_table(study: Study, columns: Sequence[Codes]) -> Table:
@@ -58,14 +57,11 @@ def make_table(study: Study, columns: Sequence[Codes]) -> Table:
     )
 
 
-def to_bins(coding: Coding, binned: Coding, codes: Codes) -> Codes:
-    """The bin of the number that each level stands for; a missing value stays one."""
-    if coding.levels is None or isinstance(coding.attribute, CategoricalAttribute):
-        return codes
-    levels = np.arange(coding.value_codes).astype(coding.dtype)
-    numbers = decode_numbers(coding, levels, rng=np.random.default_rng(0))  # a level is one number: nothing is drawn
-    bins = encode_numbers(binned, numbers.astype(np.float64))
-    return np.append(bins, binned.value_codes).astype(binned.dtype)[codes]
+def fill_columns(study: Study, table: Table) -> list[Codes]:
+    """The inverse of `make_table`: an attribute whose domain is a single cell has nothing but that."""
+    columns = dict(zip(table.names, table.columns, strict=True))
+    constant: Codes = np.zeros(table.rows, dtype=np.uint8)
+    return [columns.get(attribute.name, constant) for attribute in study.attributes]
 
 
 def split_bits(study: Study, columns: Sequence[Codes]) -> Table:

@@ -20,6 +20,7 @@ from synod.common.crypto.certificates import issue_certificate, make_authority
 from synod.common.crypto.identity import Identity
 from synod.common.runtime.errors import Code, SynodError, invalid
 from synod.common.runtime.settings import PartySettings, load_settings
+from synod.common.study.schema import write_decimal
 from synod.common.study.study import RosterEntry, Study
 from synod.party.approval import initialize
 from synod.party.table.source import count_rows
@@ -134,7 +135,7 @@ def _prepare_party(paths: SitePaths, member: Member, study: Study, curator_key: 
             "tls": tls_files(paths, member.name, ".."),
             "dataset": member.name,
             "source": str(member.table),
-            "max_epsilon_total": str(study.epsilon),
+            **_caps(study),
             "min_collusion": min(1, study.collusion),
             "min_parties": 1,
             "min_key_bits": 2048,
@@ -145,6 +146,14 @@ def _prepare_party(paths: SitePaths, member: Member, study: Study, curator_key: 
     settings = load_settings(PartySettings, member.config)
     identity = initialize(settings, spent=None, now=int(time.time()))
     return RosterEntry(name=member.name, key=identity.fingerprint, rows=_positive(count_rows(member.table), member))
+
+
+def _caps(study: Study) -> dict[str, Json]:
+    """Room for this one study: of pure epsilon, or of rho where it has a delta."""
+    epsilon = write_decimal(study.epsilon)
+    if study.delta is None:
+        return {"max_epsilon_total": epsilon}
+    return {"max_epsilon_total": "0", "max_rho_total": {"epsilon": epsilon, "delta": write_decimal(study.delta)}}
 
 
 def _positive(rows: int, member: Member) -> int:

@@ -42,9 +42,7 @@ def _draft_attribute(name: str, column: pa.ChunkedArray) -> dict[str, object]:
     if _is_number(column.type):
         extremes = pc.min_max(column).as_py()
         kind = "integer" if pa.types.is_integer(column.type) else "real"
-        attribute |= {"type": kind, "min": extremes["min"], "max": extremes["max"], "bins": 16}
-        if kind == "integer":
-            attribute["bins"] = min(16, extremes["max"] - extremes["min"] + 1)
+        attribute |= {"type": kind, "min": extremes["min"], "max": extremes["max"]}
     else:
         texts = sorted(text for text in column.cast(pa.string()).unique().to_pylist() if text is not None)
         too_many = len(texts) > MOST_CATEGORIES

@@ -1,14 +1,23 @@
-"""`synod study forecast`: what a study will take and how exact it can be, from public numbers only."""
+"""`synod study forecast`: what a study will take and how exact it can be, from public numbers only.
+
+Remarks on local rows are the exception; who asks for them says that they are not private.
+"""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import SumQuery
+from synod.common.protocol.queries.marginals import SumMarginals
 from synod.common.protocol.steps import Step
 from synod.common.study.study import Study
 from synod.curator.methods.base import publisher_of
+from synod.curator.structure.columns import column_deviation, column_sizes
 
 MULTIPLICATION_SECONDS = 3.0e-6  # one product modulo n^2 at 3072 bits, measured by make bench-crypto
 MULTIPLICATIONS = 192
@@ -19,6 +28,8 @@ class Forecast:
     """One encrypted round: what it moves, how long a party works on it, and how far its numbers are off.
 
     `error` is the standard deviation of the noise on a share of the rows, over all parties' shares of noise.
+    `cell_to_noise` is how many rows an average cell has, in deviations of its noise; None where tables are not asked
+    for.
     """
 
     label: str
@@ -28,6 +39,23 @@ class Forecast:
     seconds_per_party: float
     memory_mib: float
     error: float
+    cell_to_noise: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnsNoise:
+    """The baseline: `numbers` cells of one-way tables of all columns, and the noise on a share of the rows, as in
+    `Forecast.error`, if the whole budget went into them.
+    """
+
+    numbers: int
+    error: float
+
+
+def forecast_columns(study: Study) -> ColumnsNoise | None:
+    """What a resolved study would be like with columns alone; None where every column has one cell."""
+    deviation = column_deviation(study)
+    return None if deviation is None else ColumnsNoise(sum(column_sizes(study)), deviation / study.total_rows)
 
 
 def forecast_study(study: Study) -> list[Forecast]:
@@ -48,7 +76,8 @@ def _forecast(study: Study, step: Step, query: SumQuery[Any]) -> Forecast:
         bytes_per_party=layout.ciphertexts * study.key_bits // 4,
         seconds_per_party=layout.ciphertexts * seconds,
         memory_mib=(max(entry.rows for entry in study.roster) * len(study.attributes) * 2 / 2**20) + 150,
-        error=math.sqrt(terms.law.variance) / (query.unit(study) * study.total_rows),
+        error=math.sqrt(terms.variance) / (query.unit(study) * study.total_rows),
+        cell_to_noise=query.cell_to_noise(step, study) if isinstance(query, SumMarginals) else None,
     )
 
 
@@ -59,3 +88,8 @@ def compare_alternatives(study: Study) -> list[dict[str, str]]:
         return []
     headings, rows = found
     return [dict(zip(headings, row, strict=True)) for row in rows]
+
+
+def remark_on(study: Study, numbers: Mapping[str, NDArray[np.float64]] | None) -> list[str]:
+    """What the study's method has to say before it runs: of the schema, or of the numbers of real rows."""
+    return list(publisher_of(study).advise(study, numbers))

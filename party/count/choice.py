@@ -7,14 +7,12 @@ first of them in a random order is just that. No float decides a coin, and no so
 """
 
 from fractions import Fraction
-from functools import partial
 
-import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.privacy.coins import Coins
-from synod.common.privacy.exact import is_below
+from synod.common.privacy.exact import shows_heads
 from synod.common.runtime.errors import invalid
 
 MIN_SCALE = Fraction(1, 2**20)
@@ -70,26 +68,6 @@ def _flip_batch(
     for i in np.flatnonzero(~heads & (uniforms <= chances + _MARGIN)):
         heads[i] = shows_heads(rate * int(gaps[i]), int(words[i]), coins=coins)
     return np.flatnonzero(heads)
-
-
-def shows_heads(exponent: Fraction, word: int, *, coins: Coins) -> bool:
-    """Whether the uniform real in [0, 1) whose first 64 bits are `word` is below p = exp(-exponent).
-
-    Guarantee: exact. `lower` and `upper` enclose floor(2^bits p) and converge to it. Further coins are drawn only if
-    the bits so far are those of p itself, a fact that no rounding can change, so every machine reads the same coins.
-    It ends, for p is irrational (Lindemann) unless the exponent is 0, where p = 1 is above every word.
-    """
-    return is_below(partial(enclose, exponent), word, coins=coins)
-
-
-def enclose(exponent: Fraction, *, bits: int, precision: int) -> tuple[int, int]:
-    """Integers not above and not below floor(2^bits exp(-exponent)): every operation is rounded to one side."""
-    power = -gmpy2.mpq(exponent.numerator, exponent.denominator)
-    with gmpy2.context(precision=precision, round=gmpy2.RoundDown):
-        lower = int(gmpy2.floor(gmpy2.exp(gmpy2.mpfr(power)) * gmpy2.exp2(bits)))
-    with gmpy2.context(precision=precision, round=gmpy2.RoundUp):
-        upper = int(gmpy2.floor(gmpy2.exp(gmpy2.mpfr(power)) * gmpy2.exp2(bits)))
-    return lower, upper
 
 
 def _draw_below(limit: int, *, coins: Coins) -> int:

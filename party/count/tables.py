@@ -9,17 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.privacy.coins import Coins
-from synod.common.protocol.queries.marginals import LocalMarginals
+from synod.common.protocol.queries.base import sample_runs
+from synod.common.protocol.queries.marginals import LocalMarginals, Tables
 from synod.common.protocol.steps import Step
 from synod.common.study.encoding import Codes
-from synod.common.study.features import sizes_of, space_of
+from synod.common.study.features import space_of
 from synod.common.study.study import Study
 from synod.party.count.marginals import count_marginals
 
 
-def exact_counts(sets: Sequence[tuple[int, ...]], study: Study, columns: Sequence[Codes]) -> NDArray[np.int64]:
-    """The exact counts of sets of features, table after table."""
-    return np.concatenate(count_marginals(space_of(study).encode(columns), sizes_of(study), sets))
+def exact_counts(query: Tables, study: Study, columns: Sequence[Codes]) -> NDArray[np.int64]:
+    """The exact counts of sets of features and groupings, table after table."""
+    features = space_of(study).encode(columns)
+    grouped = [
+        np.array(one.groups, dtype=np.min_scalar_type(one.size))[features[one.feature]] for one in query.groupings
+    ]
+    return np.concatenate(count_marginals([*features, *grouped], query.entry_sizes(study), query.sets))
 
 
 def noisy_counts(
@@ -27,9 +32,7 @@ def noisy_counts(
 ) -> NDArray[np.int64]:
     """This party's counts with its own full noise.
 
-    Guarantee: neighbours differ in one replaced row, which moves one count from a cell to another in each of m
-    tables: L1 sensitivity 2m. Discrete Laplace noise of scale 2m/epsilon makes it epsilon-DP, epsilon being the
-    step's cost.
+    Guarantee: neighbours differ in one replaced row, which moves one count from a cell to another in each table. The
+    noise of `LocalMarginals.runs` makes all of it cost the step's cost.
     """
-    counts = exact_counts(query.sets, study, columns)
-    return counts + query.noise(step).sample(len(counts), coins=coins)
+    return exact_counts(query, study, columns) + sample_runs(query.runs(step, study), coins=coins)

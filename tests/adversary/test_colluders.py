@@ -9,7 +9,7 @@ import pytest
 
 from synod.common.crypto.paillier import decrypt_all
 from synod.common.privacy.coins import Coins
-from synod.common.privacy.laws import NoiseLaw
+from synod.common.privacy.laws import LaplaceLaw
 from synod.common.privacy.noise import sample_shares
 from synod.common.protocol.transcript import Transcript
 from synod.common.study.study import Study
@@ -99,10 +99,10 @@ def test_what_a_coalition_is_left_with_has_full_noise(colluder: int) -> None:
 
 @pytest.mark.slow
 def test_shares_that_forget_the_colluder_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    def forgetful(law: NoiseLaw, count: int, *, coins: Coins) -> Numbers:
+    def forgetful(law: LaplaceLaw, count: int, *, coins: Coins) -> Numbers:
         return sample_shares(count, shape=Fraction(1, law.parties), scale=law.scale, coins=coins)
 
-    monkeypatch.setattr(NoiseLaw, "sample", forgetful)
+    monkeypatch.setattr(LaplaceLaw, "sample", forgetful)
     assert not accepts(draw_left([0], [1, 2]), SCALE)
 
 

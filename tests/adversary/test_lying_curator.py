@@ -180,7 +180,7 @@ def test_a_lie_is_refused_and_costs_nothing(lie: str, party: PartyUnderTest) -> 
         (pb.Query(sum_moments=pb.SumMoments.FromString(UNKNOWN_FIELD)), "moments", "not one that this version"),
         (SumMarginals(((0,),)).to_proto(), "moments", "not of the kind that the plan calls for"),
         (LocalMarginals(((0,),)).to_proto(), "moments", "not of the kind that the plan calls for"),
-        (SumMarginals(()).to_proto(), "moments", "not sets of the study's features"),
+        (SumMarginals(()).to_proto(), "moments", "asks for no table"),
         (SumMarginals(((0, 9),)).to_proto(), "moments", "not sets of the study's features"),
         (pb.Query(choose_parents=pb.ChooseParents(placed=[0], count=1)), "moments", "not one that this version"),
     ],

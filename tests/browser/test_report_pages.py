@@ -24,6 +24,7 @@ pytestmark = [
     pytest.mark.skipif(bool(missing()), reason=f"there is no {missing()} on this machine"),
 ]
 LEAST_CONTRAST = 4.5
+HOSPITALS = {"hospitals": "adaptive", "components": "hpdp-dp"}
 NETWORKS = ("census",)
 
 
@@ -55,8 +56,11 @@ class Release:
 
 def launch(name: str, folder: Path) -> Release:
     """A study run by daemons of their own, over mutual TLS, to a verified release."""
-    if name == "hospitals":
-        study, tables = ROOT / "examples" / "hospitals" / "study.yaml", list(write_tables(folder / "data", 1).values())
+    if name in HOSPITALS:
+        tables = list(write_tables(folder / "data", 1).values())
+        written = (ROOT / "examples" / "hospitals" / "study.yaml").read_text(encoding="utf-8")
+        study = folder / "study.yaml"
+        study.write_text(written.replace("{name: adaptive}", f"{{name: {HOSPITALS[name]}}}"), encoding="utf-8")
     else:
         study = write_study(name, folder / "data")
         tables = [study.with_name(f"{party}.csv") for party in NAMES]
@@ -66,7 +70,7 @@ def launch(name: str, folder: Path) -> Release:
     return Release(name, folder / "release")
 
 
-@pytest.fixture(scope="module", params=["hospitals", "census", "abilities"])
+@pytest.fixture(scope="module", params=[*HOSPITALS, "census", "abilities"])
 def release(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Release:
     return launch(request.param, tmp_path_factory.mktemp(request.param))
 
@@ -119,7 +123,8 @@ def test_the_first_screen_says_what_matters(release: Release, browser: Browser, 
     study = release.manifest["study"]
     assert texts(browser, "h1") == [study["name"]]
     figures = texts(browser, ".tiles .figure")
-    assert figures[:3] == [f"{study['rows']:,}", "3", f"ε = {study['epsilon']}"]
+    budget = f"ε = {study['epsilon']}" + (f", δ = {study['delta']}" if study["delta"] else "")
+    assert figures[:3] == [f"{study['rows']:,}", "3", budget.replace("0.000000001", "1e-9")]
     assert figures[3].startswith("± ")
     bottom = browser.ask("return document.querySelector('.tiles div:last-child').getBoundingClientRect().bottom")
     assert bottom <= device.height, "rows, parties, budget and error are seen without scrolling"
@@ -141,8 +146,12 @@ def test_who_and_what_are_the_manifests(release: Release, browser: Browser) -> N
         "return [r[0].innerText, r[1].innerText, w / e.clientWidth]})"
     )
     for (party, account), (name, cost, filled) in zip(sorted(manifest["parties"].items()), sorted(spent), strict=True):
-        assert (name, cost) == (party, Cost.parse(account["spent"]).describe())
-        share = Cost.parse(account["spent"]).part_of(Cost.pure(Decimal(manifest["study"]["epsilon"])))
+        study = manifest["study"]
+        pure = study["delta"] is None
+        budget = Cost.pure(Decimal(study["epsilon"])) if pure else Cost.concentrated(Decimal(study["rho"]))
+        share = Cost.parse(account["spent"]).part_of(budget)
+        told = Cost.parse(account["spent"]).describe() if pure else f"{100 * float(share):.1f}\u00a0% of rho"
+        assert (name, cost) == (party, told)
         assert filled == pytest.approx(float(share), abs=0.02)
     labels = {law["label"] for law in manifest["noise"]}
     assert labels <= set(texts(browser, "#budget tbody th"))
@@ -184,6 +193,9 @@ def check_bars(release: Release, browser: Browser, attribute: dict[str, Any]) ->
 
 def test_the_model_is_drawn_as_it_is(release: Release, browser: Browser) -> None:
     browser.show(release.page, DEVICES[0])
+    if release.name == "hospitals":
+        check_pairs(release, browser)
+        return
     if release.name not in NETWORKS:
         check_components(release, browser)
         return
@@ -209,6 +221,14 @@ def test_the_model_is_drawn_as_it_is(release: Release, browser: Browser) -> None
         assert ends[1] == pytest.approx(parent[1], abs=0.2)
         assert abs(ends[2] - child[0]) < 12
         assert ends[3] == pytest.approx(child[1], abs=0.2)
+
+
+def check_pairs(release: Release, browser: Browser) -> None:
+    pairs = {tuple(table["attributes"]) for table in release.model["tables"] if len(table["attributes"]) == 2}
+    (words,) = texts(browser, "#model > p")
+    assert f"{len(pairs)} pair" in words
+    assert f"in {len(release.model['cliques'])} table" in words
+    assert browser.ask("return document.querySelectorAll('#model table.chart tbody tr').length") == len(pairs)
 
 
 def check_components(release: Release, browser: Browser) -> None:

@@ -9,25 +9,21 @@ import inspect
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from synod.common.protocol.manifest import verify_release
 from synod.common.runtime.errors import SynodError
 from synod.curator.store import Store
-from synod.deploy.launch.processes import await_curator
 from synod.party.client import CuratorClient
 from synod.party.ledger import Ledger
 from synod.v1 import study_pb2 as pb
-from tests.support.daemons import CRASH_ENTRY, Site, check_charges, copy_site, make_site, read_release, until
+from tests.support.crashes import VICTIM, Reference, await_death, check_end, crash_curator, crash_party, finish
+from tests.support.daemons import CRASH_ENTRY, Site, copy_site, make_site, read_release
 from tests.support.studies import NAMES
 
 pytestmark = pytest.mark.slow
 
-VICTIM = "harbour"  # in the middle of the roster: it adds one mask and subtracts another
-OFTEN = 8  # a call that comes more often than this is a heartbeat, and its last one is not a boundary of a step
 # Before the commit all work is done and none of it is on disk, so a kill before the call leaves no more than this one.
 AROUND_A_WRITE = ("inside", "after")
 # Writes and calls that a study's undisturbed run does not make, and where they are looked at instead.
@@ -62,22 +58,6 @@ def writers(kind: type) -> list[str]:
 CURATOR_WRITES = writers(Store)
 PARTY_WRITES = writers(Ledger)
 PARTY_CALLS = [path_of(CuratorClient, name) for name in public_methods(CuratorClient) if name != "close"]
-
-
-@dataclass(frozen=True)
-class Reference:
-    """What an undisturbed run left: its release, and by process how often it made which call, and how many
-    transactions one call made at most.
-    """
-
-    release: dict[str, bytes]
-    calls: dict[str, Counter[str]]
-    transactions: dict[str, dict[str, int]]
-
-    def numbers(self, process: str, call: str) -> list[int]:
-        """Which calls of a run to kill at: the first and the last; of a heartbeat, the first."""
-        count = self.calls[process][call]
-        return sorted({1, count if count <= OFTEN else 1})
 
 
 @pytest.fixture(scope="module")
@@ -137,54 +117,6 @@ def most_transactions(calls: list[list[str]]) -> dict[str, int]:
         if int(count):
             found[call] = max(int(count), found.get(call, 0))
     return found
-
-
-def finish(site: Site) -> None:
-    site.await_state(pb.STUDY_STATE_PUBLISHED)
-    site.await_closed()
-
-
-def check_end(site: Site, reference: Reference, point: str) -> None:
-    """The study ends as if nothing had happened."""
-    finish(site)
-    release = read_release(site.release_folder())
-    assert sorted(release) == sorted(reference.release), point
-    assert [name for name in release if release[name] != reference.release[name]] == [], point
-    verify_release(site.release_folder(), None)
-    check_charges(site)
-    assert [path.name for path in site.release_folder().parent.iterdir()] == [site.release_folder().name], point
-
-
-def await_death(site: Site, name: str, point: str) -> None:
-    process = site.processes[name].process
-    code = until(f"{name} dies at {point}", process.poll, seconds=60)
-    assert code == -9, (point, code, site.processes[name].log.read_text())
-
-
-def crash_curator(site: Site, reference: Reference, point: str) -> None:
-    dying = site.start_curator(program=(CRASH_ENTRY, point), wait=False)
-    try:
-        await_curator(site.paths, dying)
-        site.start_parties()
-    except SynodError:
-        assert dying.process.poll() == -9, point
-    await_death(site, "curator", point)
-    site.start_curator()
-    for name in NAMES:
-        if name not in site.processes:
-            site.start_party(name)
-    check_end(site, reference, point)
-    site.stop_all()
-
-
-def crash_party(site: Site, reference: Reference, point: str) -> None:
-    site.start_curator()
-    site.start_party(VICTIM, program=(CRASH_ENTRY, point))
-    site.start_parties(*(name for name in NAMES if name != VICTIM))
-    await_death(site, VICTIM, point)
-    site.start_party(VICTIM)
-    check_end(site, reference, point)
-    site.stop_all()
 
 
 def test_every_write_of_a_run_is_killed_around(reference: Reference) -> None:

@@ -18,6 +18,7 @@ from synod.common.crypto.identity import Identity
 from synod.common.protocol.manifest import verify_release
 from synod.common.study.study import Study, parse_study
 from synod.deploy.launch.processes import await_curator
+from synod.deploy.study.numbers import NOTE
 from synod.party.account import ApprovalState
 from synod.v1 import study_pb2 as pb
 from tests.support.daemons import Site, make_site, run_synod
@@ -80,7 +81,10 @@ def site(tmp_path: Path) -> Iterator[Site]:
 # The curator's operator
 
 
-@runs("docs/curator-operator.md", "Set up (1)", "Set up (2)", "Set up (3)", "Write a study", "Run it (1)", "Run it (2)")
+@runs(
+    "docs/curator-operator.md",
+    *("Set up (1)", "Set up (2)", "Set up (3)", "Write a study (1)", "Write a study (2)", "Run it (1)", "Run it (2)"),
+)
 def test_the_curators_operator_brings_a_study_to_its_release(blocks: Blocks, site: Site, tmp_path: Path) -> None:
     (tmp_path / "trusted").mkdir()
     run(blocks.script("Set up (1)"), tmp_path / "trusted")
@@ -91,7 +95,9 @@ def test_the_curators_operator_brings_a_study_to_its_release(blocks: Blocks, sit
     assert {site.settings(name).curator for name in ("north", "harbour", "valley")} == {fingerprint}
     with started(blocks.script("Set up (3)"), here) as curator:
         await_curator(site.paths, curator)
-        assert f"Hash: {site.study.digest().hex()}" in run(blocks.script("Write a study"), here)
+        assert f"Hash: {site.study.digest().hex()}" in run(blocks.script("Write a study (1)"), here)
+        shutil.copy(tmp_path / "tables" / "north.csv", here / "patients.csv")
+        assert NOTE in run(blocks.script("Write a study (2)"), here)
         assert '"state": "enrolling"' in run(blocks.script("Run it (1)"), here)
         site.start_parties()
         site.await_state(pb.STUDY_STATE_PUBLISHED)

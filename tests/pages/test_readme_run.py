@@ -40,7 +40,8 @@ schema:
 def test_three_organizations_by_hand(blocks: Blocks, clone: Path, port: int) -> None:
     walk = "".join(blocks.scripts())
     told = run(walk.replace("127.0.0.1:7443", f"127.0.0.1:{port}"), clone, seconds=300)
-    assert "north-stays: spent epsilon 1, held epsilon 0, of epsilon 2 in all" in told
+    assert "north-stays: spent rho " in told
+    assert "Spent as (epsilon, delta): epsilon 1 at delta 1e-9" in told
     trusted = (clone / "walk" / "trusted.txt").read_text().split()
     assert len(trusted) == 4
     verify_release(clone / "walk" / "release", frozenset(trusted))

@@ -3,17 +3,19 @@ release, byte for byte, with each charge in each ledger once, and no party says 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from synod.common.protocol.manifest import verify_release
+from synod.curator.release.redraw import redraw_rows
 from synod.curator.store import State
 from tests.support.simulated_lines import FAULTS
 from tests.support.simulated_processes import KILLS
-from tests.support.simulation import SimulatedSite, World, assert_sound, run_world
-from tests.support.studies import NAMES
+from tests.support.simulation import SimulatedSite, World, assert_sound, make_site, run_world
+from tests.support.studies import NAMES, categorical, integer
 
 CALLS = 6
 YEAR = 366 * 24 * 3600
@@ -117,8 +119,8 @@ operations = st.one_of(
 EVERYBODY = [Talk(party) for party in range(len(NAMES))]
 
 
-def run(site: SimulatedSite, undisturbed: dict[str, bytes], happenings: list[Operation]) -> None:
-    with run_world(site) as world:
+def run(site: SimulatedSite, undisturbed: dict[str, bytes], happenings: list[Operation], **changes: Any) -> None:
+    with run_world(site, **changes) as world:
         for operation in happenings:
             operation.happen(world)
         world.finish()
@@ -185,3 +187,52 @@ def test_the_same_call_fails_for_everybody_again_and_again(
     fault: str, call: int, site: SimulatedSite, undisturbed: dict[str, bytes]
 ) -> None:
     run(site, undisturbed, [Talk(party, fault, call) for _ in range(4) for party in range(len(NAMES))])
+
+
+# Adaptive: five rounds, each query made from the answers to those before, and notes of what shaped it
+
+ADAPTIVE: dict[str, Any] = {
+    "method": {"name": "adaptive"},
+    "epsilon": "200",
+    "delta": "1e-9",
+    "schema": (categorical("sex", ("F", "M")), integer("age", 17, 90, bins=5)),
+}
+POLICY: dict[str, Any] = {"max_rho_total": {"epsilon": "200", "delta": "1e-9"}}
+
+
+@pytest.fixture(scope="module")
+def adaptive_site(tmp_path_factory: pytest.TempPathFactory) -> SimulatedSite:
+    return make_site(tmp_path_factory.mktemp("adaptive"), **ADAPTIVE)
+
+
+@pytest.fixture(scope="module")
+def adaptive_undisturbed(adaptive_site: SimulatedSite) -> dict[str, bytes]:
+    with run_world(adaptive_site, policy=POLICY) as world:
+        world.finish()
+        assert_sound(world, world.release())
+        folder = world.curator.context.release_folder(adaptive_site.study.digest())
+        verdict = verify_release(folder, None)
+        assert redraw_rows(folder, verdict.study, verdict.seed)
+        return world.release()
+
+
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@given(happenings=st.lists(operations, max_size=25))
+def test_any_trouble_with_adaptive_ends_in_the_same_release(
+    happenings: list[Operation], adaptive_site: SimulatedSite, adaptive_undisturbed: dict[str, bytes]
+) -> None:
+    run(adaptive_site, adaptive_undisturbed, happenings, policy=POLICY)
+
+
+@pytest.mark.parametrize("when", KILLS)
+def test_adaptives_curator_dies_at_every_commit_in_turn(
+    when: str, adaptive_site: SimulatedSite, adaptive_undisturbed: dict[str, bytes]
+) -> None:
+    with run_world(adaptive_site, policy=POLICY) as world:
+        for lives in range(150):
+            world.kill_curator.when, world.kill_curator.commits = when, 0 if when == "after" else lives % 3
+            world.converse(lives % len(NAMES))
+            if world.curator.state() is State.PUBLISHED:
+                break
+        world.finish()
+        assert_sound(world, adaptive_undisturbed)

@@ -85,7 +85,7 @@ async def publish(study, parties, *, rng):
     """Counts, then rows."""
     query = ask(study)
     tables = await parties.ask("counts", query)
-    variance = query.terms(plan_study(study).step("counts"), study).law.variance
+    variance = query.terms(plan_study(study).step("counts"), study).variance
     drawn, released = [], []
     for features, counts in zip(query.sets, tables, strict=True):
         released.append(Released(features, counts.astype(np.float64), study.total_rows, variance))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from synod.common.methods import dp_subn
+from synod.common.methods import adaptive, dp_subn
 from synod.common.models import usefulness
 from synod.common.protocol.plan import plan_study
 from synod.common.study import schema
@@ -35,6 +35,9 @@ DIFFERENT: dict[str, Any] = {
     "collusion": 0,
     "key_bits": 2048,
     "bins": 5,
+    "rounds": 3,
+    "max_model_cells": 2_000,
+    "splits": 2,
 }
 
 
@@ -57,6 +60,10 @@ def other_defaults() -> Iterator[None]:
             patch.setattr(dp_subn, "BEST_SPLITS", dict.fromkeys(dp_subn.BEST_SPLITS, (Decimal("0.1"),) * 4))
             patch.setattr(usefulness, "LARGEST_TABLE", 8)
             patch.setattr(schema, "DEFAULT_BINS", 5)
+            patch.setattr(adaptive, "FINE_BINS", 5)
+            patch.setattr(adaptive, "BINARY_CELLS", 1_000)
+            patch.setattr(adaptive, "FEWEST_CELLS", 1_000)
+            patch.setattr(adaptive, "_usual_spikes", lambda low, high: [])
             for model, name, _ in changed:
                 paper = model is dp_subn.DpSubn and name == "split"
                 _change_default(model, name, "paper" if paper else DIFFERENT[name])

@@ -13,6 +13,8 @@ LEAST_P = 1e-3
 MOST_DEVIATIONS = 3.5
 GRID_SCALES = np.linspace(-5, 5, 41)
 TAIL_SCALES = 60
+GRID_DEVIATIONS = np.linspace(-3.5, 3.5, 41)
+TAIL_DEVIATIONS = 12
 OFF_BY = [Fraction(7, 10), Fraction(13, 10)]
 
 
@@ -42,3 +44,27 @@ def deviations(sample: NDArray[np.int64], scale: Fraction, total_shape: Fraction
     fourth_cumulant = 2 * float(total_shape) * a * (1 + 4 * a + a * a) / (1 - a) ** 4
     standard_error = math.sqrt((fourth_cumulant + 2 * variance**2) / len(sample))
     return abs(float(np.square(sample.astype(float)).mean()) - variance) / standard_error
+
+
+def accepts_gaussian(sample: NDArray[np.int64], square: Fraction, shares: int = 1) -> bool:
+    """Whether `sample` may be sums of so many independent discrete Gaussians of this s^2."""
+    deviation = math.sqrt(shares * square)
+    edges = np.unique(np.floor(GRID_DEVIATIONS * deviation))
+    masses = gaussian_masses(square, shares)
+    middle = len(masses) // 2
+    chances = np.diff(np.cumsum(masses)[edges.astype(int) + middle], prepend=0.0, append=1.0)
+    counts = np.bincount(np.searchsorted(edges, sample), minlength=len(chances))
+    p_value = stats.chisquare(counts, chances * len(sample)).pvalue
+    variance = float(masses @ np.square(np.arange(len(masses), dtype=float) - middle))
+    errors = (float(np.square(sample.astype(float)).mean()) / variance - 1) / math.sqrt(2 / len(sample))
+    return bool(p_value > LEAST_P) and abs(errors) < MOST_DEVIATIONS
+
+
+def gaussian_masses(square: Fraction, shares: int = 1) -> NDArray[np.float64]:
+    """P(Z = z) of a sum of discrete Gaussians, from the definition; z = 0 is in the middle."""
+    reach = math.ceil(TAIL_DEVIATIONS * math.sqrt(square))
+    weights = np.exp(-np.square(np.arange(-reach, reach + 1.0)) / (2 * float(square)))
+    law = total = weights / weights.sum()
+    for _ in range(shares - 1):
+        total = signal.fftconvolve(total, law)
+    return np.asarray(total)

@@ -7,6 +7,7 @@ import pytest
 from google.protobuf.message import Message
 
 from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.agreements import SumAgreements
 from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals
 from synod.common.protocol.queries.moments import SumMoments
 from synod.common.protocol.queries.parents import ChooseParents
@@ -30,6 +31,7 @@ MOMENTS = make_study(rows=(1, 2, 4), epsilon="0.8")
 EXAMPLES: dict[str, tuple[AnyQuery, Study]] = {
     "sum-marginals": (SumMarginals(((0, 1, 3), (2,))), NETWORK),
     "local-marginals": (LocalMarginals(((1, 2), (1, 2), (0,))), NETWORK),
+    "sum-agreements": (SumAgreements((b"\x94\x40", b"\x00\x00"), 2), NETWORK),
     "choose-parents": (ChooseParents((0, 2), ((1, (0, 2, 3)), (3, ())), 2, 24, "R"), NETWORK),
     "sum-moments": (SumMoments(), MOMENTS),
     "synthesize": (Synthesize(make_model(MOMENTS), share_rows(MOMENTS)), MOMENTS),
@@ -40,8 +42,11 @@ UNKNOWN_FIELD = b"\xc0\x3e\x01"
 
 
 def step_of(query: AnyQuery, study: Study) -> Step:
-    """A step of the study's plan that is of the query's kind."""
-    return next(step for step in plan_study(study).steps if step.kind is query.kind)
+    """A step of the study's plan that is of the query's kind; for a kind that its method never asks, one that all
+    parties answer with the whole budget.
+    """
+    other = Step("asked", "asking", query.kind, study.party_names, study.budget, query.size(study))
+    return next((step for step in plan_study(study).steps if step.kind is query.kind), other)
 
 
 def refusal(action: Callable[[], object], code: Code = Code.INVALID) -> str:

@@ -66,13 +66,12 @@ class RenderedReport:
 
 def render_report(study: Study, tables: Sequence[Table] | None = None, seed: int = 1) -> RenderedReport:
     """Runs the study's recipe over `tables`, random ones unless given, and keeps what its report is made from."""
-    rng = np.random.default_rng(seed)
     tables = tables or [draw_columns(study, entry.name) for entry in study.roster]
-    recording = RecordingParties(InProcessParties(study, tables, seeded(seed), rng))
+    recording = RecordingParties(InProcessParties(study, tables, seeded(seed), np.random.default_rng(seed)))
     parties: Parties = recording
 
     async def run() -> Publication:
-        return await publish(study, parties, rng=rng)
+        return await publish(study, parties, seed=seed)
 
     return RenderedReport(study, asyncio.run(run()), recording.queries)
 

@@ -31,6 +31,7 @@ SHELLS = {
 OUTSIDE = {"grpc", "grpc_health", "grpc_reflection", "asyncio", "logging", "time"}
 MESSAGES = {  # what the core knows of generated code: the queries, which are values on both sides, and no service
     "common/protocol/parts.py": {"google.protobuf"},
+    "common/protocol/queries/agreements.py": {"synod.v1.query_pb2"},
     "common/protocol/queries/base.py": {"google.protobuf", "synod.v1.query_pb2"},
     "common/protocol/queries/marginals.py": {"synod.v1.query_pb2"},
     "common/protocol/queries/moments.py": {"synod.v1.query_pb2"},

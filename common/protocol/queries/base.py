@@ -3,7 +3,9 @@ answer is written and read. Both sides use the same class; neither believes a nu
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -13,7 +15,8 @@ from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json
 from synod.common.crypto.packing import SlotLayout, plan_slots
-from synod.common.privacy.laws import NoiseLaw, noise_for
+from synod.common.privacy.coins import Coins
+from synod.common.privacy.laws import NoiseLaw, Sensitivity, noise_for
 from synod.common.protocol.steps import Limit, QueryKind, Step
 from synod.common.runtime.errors import check_failed, refused
 from synod.common.study.study import Study
@@ -92,14 +95,40 @@ class ClearQuery(Query[AnswerT]):
 
 
 @dataclass(frozen=True, slots=True)
-class SumTerms:
-    """What an encrypted sum is made of: how many integers, their exact range, and the law of the noise on them."""
+class NoiseRun:
+    """So many consecutive integers of a vector whose noise has one law."""
 
-    length: int
+    numbers: int
+    law: NoiseLaw
+
+    def to_json(self) -> dict[str, Json]:
+        """The run in exact numbers."""
+        return {"numbers": self.numbers, **self.law.to_json()}
+
+
+def sample_runs(runs: Sequence[NoiseRun], *, coins: Coins) -> Counts:
+    """One party's noise on all integers, run after run."""
+    return np.concatenate([run.law.sample(run.numbers, coins=coins) for run in runs])
+
+
+@dataclass(frozen=True, slots=True)
+class SumTerms:
+    """What an encrypted sum is made of: the exact range of its integers, the noise on them, and how large it gets."""
+
     low: int
     high: int
-    law: NoiseLaw
+    runs: tuple[NoiseRun, ...]
     noise_bound: int
+
+    @property
+    def length(self) -> int:
+        """How many integers there are."""
+        return sum(run.numbers for run in self.runs)
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise on an integer, on average."""
+        return sum(run.numbers * run.law.variance for run in self.runs) / self.length
 
     def layout(self, key_bits: int) -> SlotLayout:
         """How the integers are packed into plaintexts."""
@@ -109,13 +138,13 @@ class SumTerms:
 class SumQuery(Query[AnswerT]):
     """A query whose answer is the sum over all parties, encrypted and masked, with one share of noise from each.
 
-    Guarantee: neighbours differ in one replaced row and row counts are public. The noise law follows from the step's
-    cost and from `sensitivity`, the L1 sensitivity of the whole vector of sums.
+    Guarantee: neighbours differ in one replaced row and row counts are public. The noise follows from the step's cost
+    and from sensitivities that the query's class proves; together the runs cost at most the step's cost.
     """
 
     @abstractmethod
-    def sensitivity(self, study: Study) -> int:
-        """By how much the vector of exact sums can change in L1 when one row is replaced."""
+    def runs(self, step: Step, study: Study) -> tuple[NoiseRun, ...]:
+        """The noise on the vector of sums, which has an integer for each that the runs count."""
 
     @abstractmethod
     def bounds(self, study: Study) -> tuple[int, int]:
@@ -149,35 +178,48 @@ class SumQuery(Query[AnswerT]):
         return _sum_terms(self, step, study)
 
     def law(self, step: Step, study: Study) -> dict[str, Json] | None:
-        """The law of the released sums, and whom it protects against."""
+        """The laws of the released sums, and whom they protect against."""
         parties, threshold = len(study.roster), study.collusion
         against = (
             f"anyone, and the curator together with up to {threshold} of {parties} parties"
             if threshold
             else "the curator and the public, but not a party, which can subtract its own share"
         )
-        return {"label": step.label, **self.terms(step, study).law.to_json(), "protects_against": against}
+        runs: list[Json] = [run.to_json() for run in self.terms(step, study).runs]
+        return {"label": step.label, "runs": runs, "protects_against": against}
 
     def binding(self, step: Step, study: Study) -> dict[str, Json]:
-        """Sensitivity and packing: a party that would pack otherwise derives another Q."""
+        """Noise and packing: a party that would add other noise, or pack otherwise, derives another Q."""
         terms = self.terms(step, study)
         layout = terms.layout(study.key_bits)
         packing: Json = [layout.length, layout.width, layout.slots, str(layout.low)]
-        return {"sensitivity": str(terms.law.sensitivity), "packing": packing}
+        runs: list[Json] = [run.to_json() for run in terms.runs]
+        return {"noise": runs, "packing": packing}
 
 
 @lru_cache(maxsize=64)
 def _sum_terms(query: SumQuery[Any], step: Step, study: Study) -> SumTerms:
     assert query.kind is step.kind
-    length = query.size(study).numbers
     low, high = query.bounds(study)
-    law = sum_law(step, study, query.sensitivity(study))
-    return SumTerms(length, low, high, law, law.bound(length))
+    runs = query.runs(step, study)
+    length = sum(run.numbers for run in runs)
+    assert length == query.size(study).numbers
+    return SumTerms(low, high, runs, max(law.bound(length) for law in _noisiest({run.law for run in runs})))
 
 
-def sum_law(step: Step, study: Study, sensitivity: int) -> NoiseLaw:
+def _noisiest(laws: Collection[NoiseLaw]) -> list[NoiseLaw]:
+    """Of laws of one kind and for the same parties, those of the greatest variance, but for what a float may hide.
+
+    What bounds their noise bounds that of the others. `gaussian_bound` grows with the square, and `noise_bound` with
+    the scale: so does 2 L(1) - L(d) - L(2-d), because x / (e^x - 1) is convex.
+    """
+    most = max(law.variance for law in laws)
+    return [law for law in laws if law.variance >= most * (1 - 1e-9)]
+
+
+def sum_law(step: Step, study: Study, sensitivity: Sensitivity, *, part: Fraction = Fraction(1)) -> NoiseLaw:
     """The noise of an encrypted sum: one share from each party, any K-t of which are enough."""
-    return noise_for(step.cost, sensitivity, parties=len(study.roster), threshold=study.collusion)
+    return noise_for(step.cost, sensitivity, part=part, parties=len(study.roster), threshold=study.collusion)
 
 
 def check_within(query: Query[Any], step: Step, study: Study) -> None:

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Self
 from synod.common.crypto.canonical import Json
 from synod.common.crypto.packing import plan_slots
 from synod.common.models.moments import MomentDesign, design_moments
-from synod.common.protocol.queries.base import Counts, SumQuery
+from synod.common.privacy.laws import Sensitivity
+from synod.common.protocol.queries.base import Counts, NoiseRun, SumQuery, sum_law
 from synod.common.protocol.steps import Limit, QueryKind, Step
 from synod.common.runtime.errors import invalid
 from synod.common.study.encoding import codings_of
@@ -25,7 +26,7 @@ def moment_design(study: Study) -> MomentDesign:
 class SumMoments(SumQuery[Counts]):
     """All parties, encrypted and masked: the pooled moments of the whole schema plus one share of noise.
 
-    Guarantee: the L1 sensitivity is that of `MomentDesign.sensitivity`, with its proof.
+    Guarantee: the sensitivities are those of `MomentDesign`, with their proofs.
     """
 
     kind: ClassVar[QueryKind] = QueryKind.SUM_MOMENTS
@@ -71,9 +72,11 @@ class SumMoments(SumQuery[Counts]):
         terms = cls().terms(step, study)
         plan_slots(terms.length, terms.low, terms.high, terms.noise_bound, study.key_bits)
 
-    def sensitivity(self, study: Study) -> int:
-        """In the integer units of the design."""
-        return moment_design(study).sensitivity
+    def runs(self, step: Step, study: Study) -> tuple[NoiseRun, ...]:
+        """One law, for the sensitivity in the integer units of the design."""
+        design = moment_design(study)
+        law = sum_law(step, study, Sensitivity(design.sensitivity, design.squared_sensitivity))
+        return (NoiseRun(design.length, law),)
 
     def bounds(self, study: Study) -> tuple[int, int]:
         """Between which integers each exact moment of the roster's rows lies."""

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from synod.common.crypto.canonical import Json, canonical_hash
+from synod.common.crypto.canonical import Json, canonical_bytes, canonical_hash
 from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.agreements import SumAgreements
 from synod.common.protocol.queries.base import Query
 from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals
 from synod.common.protocol.queries.moments import SumMoments
@@ -16,7 +17,7 @@ from synod.v1 import query_pb2 as pb
 
 AnyQuery = Query[Any]
 QUERIES: dict[QueryKind, type[AnyQuery]] = {
-    query.kind: query for query in (SumMarginals, SumMoments, LocalMarginals, ChooseParents, Synthesize)
+    query.kind: query for query in (SumMarginals, SumAgreements, SumMoments, LocalMarginals, ChooseParents, Synthesize)
 }
 
 
@@ -40,13 +41,25 @@ def parse_query(message: pb.Query, study: Study) -> AnyQuery:
 
 
 def read_query(data: Any, study: Study) -> AnyQuery:
-    """Reads a query from its canonical form, as the curator's log and a manifest hold it."""
+    """Reads a query from its canonical form, as the curator's log and a manifest hold it; one that is not sound for the
+    study, or holds more than it says, is refused.
+    """
     try:
         query = QUERIES[QueryKind(data["kind"])].from_json(data)
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError):
         raise _unknown() from None
     query.check(study)
+    if not _is_form_of(data, query):
+        raise _unknown()
     return query
+
+
+def _is_form_of(data: Any, query: AnyQuery) -> bool:
+    """Whether this is the query's canonical form, and not another spelling of it or more than it."""
+    try:
+        return canonical_bytes(data) == canonical_bytes(query.to_json())
+    except (TypeError, ValueError, RecursionError):
+        return False
 
 
 def query_digest(query: AnyQuery, step: Step, study: Study) -> bytes:

@@ -1,16 +1,21 @@
-"""The expected error of a 2-way count, from the law of the noise alone: what the model loses comes on top."""
+"""The expected error of counts of two values and of one, from the law of the noise alone.
+
+What the model loses comes on top.
+"""
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from itertools import combinations
 
 from synod.common.protocol.queries.moments import moment_design
+from synod.common.study.encoding import codings_of
 from synod.common.study.features import features_of
 from synod.common.study.study import Study
 from synod.curator.methods.base import CountError, Publication
 from synod.curator.network.evidence import Evidence
-from synod.curator.release.report.graph import has_bits, read_networks
 from synod.curator.release.report.margins import moment_deviation
+from synod.curator.release.report.models.graph import has_bits, read_networks
 from synod.curator.release.report.wording import percent_about
 
 MOST_PAIRS = 2_000
@@ -21,6 +26,37 @@ PARTIES_APART = (
     "rows was released."
 )
 INDEPENDENT = "No two columns are in one table of the model: they are published as if they were independent."
+
+
+def count_varying(study: Study) -> int:
+    """How many columns have more than one value."""
+    return sum(coding.size > 1 for coding in codings_of(study))
+
+
+def value_error(study: Study, publication: Publication) -> float | None:
+    """The root mean square, in rows, of the noise of a count of one value, over all values of the columns that were
+    counted by value in all rows; None where there are none.
+    """
+    found = list(_moment_values(study) if publication.moments is not None else _table_values(study, publication))
+    values = sum(size for size, _ in found)
+    return math.sqrt(math.fsum(size * variance for size, variance in found) / values) if values else None
+
+
+def _moment_values(study: Study) -> Iterator[tuple[int, float]]:
+    """For each column of categories, how many values it has, and the variance of the count of one."""
+    design, variance = moment_design(study), (moment_deviation(study) * study.total_rows) ** 2
+    yield from ((2, 4 * variance) for column in design.signed if column.role == "binary")
+    yield from ((design.codings[block.attribute].size, variance) for block in design.blocks)
+
+
+def _table_values(study: Study, publication: Publication) -> Iterator[tuple[int, float]]:
+    """The same for each column of which a table was released, alone or with others."""
+    features, evidence = features_of(study), Evidence(study, list(publication.tables))
+    for index, coding in enumerate(codings_of(study)):
+        own = tuple(i for i, feature in enumerate(features) if feature.attribute == index)
+        table = evidence.counted(own) if own else None
+        if table is not None:
+            yield coding.size, table.variance
 
 
 def moment_error(study: Study) -> CountError:

@@ -10,6 +10,8 @@ from synod.common.study.study import Study
 ASKED = {
     QueryKind.SUM_MOMENTS: "Means and products of all columns, added up over all parties under encryption.",
     QueryKind.SUM_MARGINALS: "Counts, added up over all parties under encryption.",
+    QueryKind.SUM_AGREEMENTS: "In how many rows two columns agree, for every pair, added up over all parties under "
+    "encryption.",
     QueryKind.LOCAL_MARGINALS: "Counts of one party at a time, with noise of its own.",
     QueryKind.CHOOSE_PARENTS: "Choices of which columns depend on which, drawn with noise by one party at a time.",
     QueryKind.SYNTHESIZE: "Rows drawn from the finished model. No party reads its table for this, so it is free.",
@@ -17,6 +19,7 @@ ASKED = {
 ASKED_OF_ONE = {
     QueryKind.SUM_MOMENTS: "Means and products of all columns, sent under encryption.",
     QueryKind.SUM_MARGINALS: "Counts, sent under encryption.",
+    QueryKind.SUM_AGREEMENTS: "In how many rows two columns agree, for every pair, sent under encryption.",
     QueryKind.LOCAL_MARGINALS: "Counts with noise.",
     QueryKind.CHOOSE_PARENTS: "Choices of which columns depend on which, drawn with noise.",
 }

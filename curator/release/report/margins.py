@@ -20,9 +20,10 @@ from synod.common.study.schema import CategoricalAttribute, IntegerAttribute
 from synod.common.study.study import Study
 from synod.curator.methods.base import Publication
 from synod.curator.network.evidence import Evidence
-from synod.curator.release.report.wording import MISSING, describe_domain, name_codes, name_runs
+from synod.curator.release.report.wording import MISSING, describe_domain, find_spikes, name_bin, name_codes, name_runs
 
 BAND = math.log(20) / math.sqrt(2)
+LEAST_BINS_DRAWN = 13  # fewer show their shape as a list
 Floats = NDArray[np.float64]
 
 
@@ -52,8 +53,9 @@ class Gauge:
 class Margin:
     """What the page shows of one attribute.
 
-    `shares` are of its categories or bins; `histogram` are shares of bins without a released counterpart; `groups`
-    are shares of parts of the codes, for attributes whose codes were counted bit by bit.
+    `shares` are of its categories, or of its bins and spikes in the order of the numbers; `histogram` are shares of
+    bins with their spikes, as one drawing; `groups` are shares of parts of the codes, for attributes whose codes were
+    counted bit by bit.
     """
 
     name: str
@@ -92,8 +94,8 @@ def constant_margin(coding: Coding) -> Margin:
 def moment_deviation(study: Study) -> float:
     """The standard deviation of the noise of one entry of the Gram matrix, per row."""
     query = SumMoments()
-    law = query.terms(plan_study(study).step("moments"), study).law
-    return math.sqrt(law.variance) / (query.unit(study) * study.total_rows)
+    terms = query.terms(plan_study(study).step("moments"), study)
+    return math.sqrt(terms.variance) / (query.unit(study) * study.total_rows)
 
 
 def _moment_margins(study: Study, moments: NDArray[np.int64], counts: Sequence[NDArray[np.int64]]) -> Iterator[Margin]:
@@ -203,15 +205,41 @@ def _table_margins(study: Study, evidence: Evidence, counts: Sequence[NDArray[np
         cells = np.ravel_multi_index([values[i] for i in own], [features[i].size for i in own])
         shares = tuple(_read_table(evidence, tuple(own), name_codes(coding), cells, drawn))
         if len(own) == 1 or _says_something(shares):
-            yield Margin(coding.attribute.name, describe_domain(coding), shares)
+            histogram = _outline(coding, drawn) if _has_many_bins(coding) else ()
+            ordered = tuple(shares[code] for code in _order_codes(coding))
+            yield Margin(coding.attribute.name, describe_domain(coding), ordered, histogram)
             continue
         shares = tuple(Reading(reading.label, reading.synthetic) for reading in shares)
         groups = tuple(_read_bit(evidence, coding, own, bit, values[bit], drawn) for bit in own)
         name, domain = coding.attribute.name, describe_domain(coding)
-        if coding.attribute.is_numeric:
-            yield Margin(name, domain, histogram=shares, groups=groups)
-        else:
+        if isinstance(coding.attribute, CategoricalAttribute):
             yield Margin(name, domain, shares, groups=groups)
+        else:
+            yield Margin(name, domain, shares[coding.attribute.bins :], _outline(coding, drawn), groups)
+
+
+def _order_codes(coding: Coding) -> list[int]:
+    """The codes as a list shows them: numbers in their order, a missing value last."""
+    if isinstance(coding.attribute, CategoricalAttribute):
+        return list(range(coding.size))
+    return coding.in_order() + list(range(coding.value_codes, coding.size))
+
+
+def _has_many_bins(coding: Coding) -> bool:
+    """Whether a number has so many bins that a list of them shows no shape."""
+    if isinstance(coding.attribute, CategoricalAttribute) or coding.is_constant:
+        return False
+    return coding.attribute.bins >= LEAST_BINS_DRAWN
+
+
+def _outline(coding: Coding, drawn: Floats) -> tuple[Reading, ...]:
+    """A number's shares by bin: a spike is a part of the bin that it lies in."""
+    attribute = coding.attribute
+    assert not isinstance(attribute, CategoricalAttribute)
+    shares = drawn[: attribute.bins].copy()
+    np.add.at(shares, find_spikes(coding), drawn[attribute.bins : coding.value_codes])
+    whole_bins = Coding(attribute, None)
+    return tuple(Reading(name_bin(whole_bins, place), float(share)) for place, share in enumerate(shares))
 
 
 def _read_table(

@@ -8,9 +8,12 @@ import math
 from collections.abc import Mapping
 
 from synod.common.protocol.queries.parsing import AnyQuery
+from synod.common.study.promise import write_delta
 from synod.common.study.schema import write_decimal
 from synod.common.study.study import Study
 from synod.curator.methods.base import CountError, Publication, publisher_of
+from synod.curator.release.report.accuracy import count_varying, value_error
+from synod.curator.release.report.alone import Baseline, measure_baseline
 from synod.curator.release.report.figures import show_margins
 from synod.curator.release.report.markup import Html, join, tag
 from synod.curator.release.report.sections import (
@@ -34,19 +37,20 @@ def write_report(study: Study, publication: Publication, queries: Mapping[str, A
     """The whole page."""
     publisher = publisher_of(study)
     error, model = publisher.expected_error(study, publication), publisher.describe(study, publication)
+    one_value, baseline = value_error(study, publication), measure_baseline(study, publication)
     sections = {
         "parties": ("Who published what", show_parties(study, imprint)),
         "budget": ("The privacy budget", show_budget(study, queries)),
-        "error": ("How far off a count is", show_error(study, error)),
+        "error": ("How far off a count is", show_error(study, error, one_value, baseline)),
         "columns": ("Column by column", join([_introduce_columns(study), show_margins(study, publication)])),
         "model": (model.title, Html.escape(model.content)),
         "caveats": ("What not to do with it", show_caveats(study)),
-        "verify": ("How to verify", show_verification()),
+        "verify": ("How to verify", show_verification(study)),
         "cite": ("How to cite", show_citation(study, imprint)),
     }
     body = tag(
         "body",
-        _opening(study, error, imprint),
+        _opening(study, _error_tile(study, error, one_value, baseline), imprint),
         _contents({key: title for key, (title, _) in sections.items()}),
         tag("main", *(_section(key, title, content) for key, (title, content) in sections.items())),
         tag("footer", _closing(imprint)),
@@ -66,7 +70,7 @@ def _head(study: Study) -> Html:
     )
 
 
-def _opening(study: Study, error: CountError, imprint: Imprint) -> Html:
+def _opening(study: Study, error_tile: Html, imprint: Imprint) -> Html:
     names = [entry.name for entry in study.roster]
     shown = names if len(names) <= MOST_NAMES else [*names[: MOST_NAMES - 1], f"{len(names) - MOST_NAMES + 1} others"]
     lead = (
@@ -79,23 +83,40 @@ def _opening(study: Study, error: CountError, imprint: Imprint) -> Html:
         tag("p", f"Report of a release · Synod {imprint.version}", class_="kind"),
         tag("h1", study.name),
         tag("p", lead, class_="lead"),
-        tag("dl", *_tiles(study, error), class_="tiles"),
+        tag("dl", *_tiles(study), error_tile, class_="tiles"),
     )
 
 
-def _tiles(study: Study, error: CountError) -> list[Html]:
-    size, alone = error.deviation, len(study.roster) == 1
+def _tiles(study: Study) -> list[Html]:
+    is_one = len(study.roster) == 1
     holds = "holds its own rows, and shows them to nobody"
     return [
         _tile("Synthetic rows", whole(study.rows or 0), f"from {whole(study.total_rows)} real ones"),
-        _tile("Parties", whole(len(study.roster)), holds if alone else f"each {holds}"),
-        _tile("Privacy budget", f"ε = {write_decimal(study.epsilon)}", f"for each row; {name_adversary(study)}"),
-        _tile(
-            "Error of a 2-way count",
-            "\u2013" if size is None else name_error(size),
-            _without_error(error) if size is None else f"rows of {whole(study.total_rows)}, typically, from noise",
-        ),
+        _tile("Parties", whole(len(study.roster)), holds if is_one else f"each {holds}"),
+        _tile("Privacy budget", _name_budget(study), f"for each row; {name_adversary(study)}"),
     ]
+
+
+def _error_tile(study: Study, error: CountError, one_value: float | None, baseline: Baseline | None) -> Html:
+    """The error of a count of two values; of one where only one column varies."""
+    is_pair = count_varying(study) > 1
+    size = error.deviation if is_pair else one_value
+    note = _without_error(error) if size is None else f"rows of {whole(study.total_rows)}, typically, from noise"
+    compared = "" if baseline is None else _compare(error.deviation, one_value, baseline)
+    name = "Error of a 2-way count" if is_pair else "Error of a count"
+    return _tile(name, "\u2013" if size is None else name_error(size), note + compared)
+
+
+def _compare(two_values: float | None, one_value: float | None, baseline: Baseline) -> str:
+    """Two values, and one value, here and with columns published alone."""
+    two = "" if two_values is None else "; not told with columns alone"
+    one = "not told" if one_value is None else name_error(one_value)
+    return f"{two}. One value: {one} here, {name_error(baseline.deviation)} with columns alone"
+
+
+def _name_budget(study: Study) -> str:
+    epsilon = f"ε = {write_decimal(study.epsilon)}"
+    return epsilon if study.delta is None else f"{epsilon}, δ = {write_delta(study.delta)}"
 
 
 def _without_error(error: CountError) -> str:

@@ -1,13 +1,16 @@
 """The sections in words: who published what, how far off counts are, what not to do, how to verify, how to cite."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from synod.common.study.schema import write_decimal
+from synod.common.study.promise import name_budget
 from synod.common.study.study import RosterEntry, Study
 from synod.curator.methods.base import CountError, publisher_of
+from synod.curator.release.report.accuracy import count_varying
+from synod.curator.release.report.alone import Baseline
 from synod.curator.release.report.charts import fold_table
 from synod.curator.release.report.markup import Html, join, tag
-from synod.curator.release.report.wording import listed, name_parties, percent_about, plural, rounded, whole
+from synod.curator.release.report.wording import listed, name_parties, percent, percent_about, plural, rounded, whole
 
 LEAST_ERROR = 0.1
 MOST_AUTHORS = 8
@@ -56,13 +59,24 @@ def _party_row(entry: RosterEntry) -> Html:
     return tag("tr", name, tag("td", whole(entry.rows)), tag("td", _key(entry.key)))
 
 
-def show_error(study: Study, error: CountError) -> Html:
-    """The error of a 2-way count, in plain words."""
-    if error.deviation is None:
-        return join([tag("p", error.otherwise), _left_out(study)])
-    figure = tag("strong", f"{name_error(error.deviation)} out of {whole(study.total_rows)}", class_="figure")
-    words = _describe_error(study, error.deviation, error.counted)
-    return join([tag("p", figure), tag("p", words), *_about_features(error), _left_out(study)])
+def show_error(study: Study, error: CountError, one_value: float | None, baseline: Baseline | None) -> Html:
+    """The error of a 2-way count, in plain words, and what columns published independently would be like; the error of
+    a count of one value where only one column varies.
+    """
+    if count_varying(study) < 2:
+        return _show_figure(study, one_value, "A count of one value", []) or tag("p", error.otherwise)
+    compared = [] if baseline is None else [tag("p", _describe_alone(baseline, one_value))]
+    more = [*_about_features(error), *compared]
+    figure = _show_figure(study, error.deviation, f"A count of two {error.counted}", more)
+    return figure or join([tag("p", error.otherwise), *compared])
+
+
+def _show_figure(study: Study, size: float | None, what: str, more: Sequence[Html]) -> Html:
+    """A figure with what belongs to it; nothing without one."""
+    if size is None:
+        return Html()
+    figure = tag("strong", f"{name_error(size)} out of {whole(study.total_rows)}", class_="figure")
+    return join([tag("p", figure), tag("p", _describe_error(study, size, what)), *more, _left_out(study)])
 
 
 def name_error(size: float) -> str:
@@ -74,11 +88,11 @@ def _describe_error(study: Study, size: float, what: str) -> str:
     total = study.total_rows
     if size < LEAST_ERROR:
         return (
-            f"A count of two {what} is typically off by less than a tenth of a row out of {whole(total)} because of "
+            f"{what} is typically off by less than a tenth of a row out of {whole(total)} because of "
             "the noise, which hardly changes any such count."
         )
     return (
-        f"A count of two {what} is typically off by about {rounded(size)} rows out of {whole(total)} because "
+        f"{what} is typically off by about {rounded(size)} rows out of {whole(total)} because "
         f"of the noise, which is {percent_about(size / total)} of all rows. Most such counts are closer; about one in "
         f"twenty is off by more than twice that. A count below {rounded(3 * size)} can be noise alone."
     )
@@ -105,6 +119,27 @@ def _describe_pairs(error: CountError) -> str:
     return words
 
 
+def _describe_alone(baseline: Baseline, one_value: float | None) -> str:
+    """One value here and with columns alone; two values, of which columns alone tell nothing."""
+    here = "no such count of all rows was released here"
+    if one_value is not None:
+        here = f"here it is typically off by {_name_rows(one_value)}, where it was released"
+    found = baseline.dependence
+    return (
+        "For comparison: with columns published independently, at the same cost, a count of one value would typically "
+        f"be off by {_name_rows(baseline.deviation)} because of the noise; {here}. A count of two values would not be "
+        "told at all. Columns published independently would miss how columns go together: on average over pairs of "
+        f"columns, {percent(found.missed)} of the published rows would have to move to another cell of the two "
+        "columns' table, in the schema's bins, to make the two independent. If the columns had nothing in common, "
+        f"{percent(found.by_chance)} would, by the chance in the draw of the rows. Where the two figures are close, "
+        "the table says little more about pairs than its single columns do."
+    )
+
+
+def _name_rows(size: float) -> str:
+    return f"about {rounded(size)} rows" if size >= LEAST_ERROR else "less than a tenth of a row"
+
+
 def _left_out(study: Study) -> Html:
     return tag(
         "p",
@@ -116,7 +151,8 @@ def _left_out(study: Study) -> Html:
 
 
 def show_caveats(study: Study) -> Html:
-    """What not to do with the rows."""
+    """What not to do with the rows; what a model cannot express of relations needs columns that vary."""
+    of_model = publisher_of(study).warnings(study) if count_varying(study) > 1 else ()
     arithmetic = (
         "Do not compute p-values or intervals as if the rows were observations: the noise and the model's error are "
         "not in that arithmetic. More synthetic rows do not add information."
@@ -124,7 +160,7 @@ def show_caveats(study: Study) -> Html:
     warnings = [
         "Do not look for a person. No row is one, and a row that looks like somebody you know does so by chance.",
         arithmetic,
-        *publisher_of(study).warnings(study),
+        *of_model,
         "Do not read rare categories: a share that is smaller than its band may be noise alone.",
         *([ORDER] if len(study.roster) > 1 else []),
         "Do not decide about people by it. It describes tables, with noise, as those tables were.",
@@ -132,18 +168,27 @@ def show_caveats(study: Study) -> Html:
     return tag("ul", *(tag("li", words) for words in warnings))
 
 
-def show_verification() -> Html:
-    """How to check the release, and what that proves."""
+def show_verification(study: Study) -> Html:
+    """How to check the release, and what that proves: more where the model and the seed fix the rows."""
     first = (
         "A release is worth what its signatures are worth. Put the fingerprints of the curator and of every party into "
         "a file, one a line. Get them from the organizations themselves, not from this page, and run"
     )
     second = (
         "It works offline. It proves that every file, this page among them, is the one that the curator signed, that "
-        "the plan and its cost are the study's, and that each party signed for what it spent. It does not prove that "
-        "the rows follow from the answers: for that you trust the curator."
+        "the plan and its cost are the study's, and that each party signed for what it spent. "
+        f"{_describe_redraw(study)}"
     )
     return join([tag("p", first), tag("pre", "synod verify DIR --trust FILE"), tag("p", second)])
+
+
+def _describe_redraw(study: Study) -> str:
+    if publisher_of(study).draw is None:
+        return "It does not prove that the rows follow from the answers: for that you trust the curator."
+    return (
+        "It also draws the rows again, from the model and the seed, and proves that they are the published ones. It "
+        "does not prove that the model follows from the answers: for that you trust the curator."
+    )
 
 
 def show_citation(study: Study, imprint: Imprint) -> Html:
@@ -158,7 +203,7 @@ def _cite(study: Study, imprint: Imprint) -> str:
     authors = listed(names if len(names) <= MOST_AUTHORS else [*names[: MOST_AUTHORS - 1], f"{rest} others"])
     return (
         f"{authors}: {study.name}. Synthetic table of {whole(study.rows or 0)} rows, differentially private with "
-        f"epsilon {write_decimal(study.epsilon)} per row. {study.method.name}, Synod {imprint.version}, "
+        f"{name_budget(study)} per row. {study.method.name}, Synod {imprint.version}, "
         f"study sha256:{study.digest().hex()}."
     )
 
@@ -169,8 +214,7 @@ def _bibtex(study: Study, imprint: Imprint) -> str:
         "title": f"{{{study.name}}}: a differentially private synthetic table",
         "author": " and ".join(f"{{{entry.name}}}" for entry in study.roster),
         "howpublished": f"Published with Synod {imprint.version}, method {study.method.name}",
-        "note": f"{whole(study.rows or 0)} synthetic rows, epsilon {write_decimal(study.epsilon)} per row, "
-        f"study sha256:{digest}",
+        "note": f"{whole(study.rows or 0)} synthetic rows, {name_budget(study)} per row, study sha256:{digest}",
     }
     lines = ",\n".join(f"  {key:12} = {{{value}}}" for key, value in fields.items())
     return f"@misc{{{study.name}-{digest[:8]},\n{lines}\n}}"

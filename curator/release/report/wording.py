@@ -2,9 +2,12 @@
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 
-from synod.common.study.encoding import Coding
-from synod.common.study.schema import CategoricalAttribute, IntegerAttribute, write_decimal
+import numpy as np
+
+from synod.common.study.encoding import Coding, encode_numbers
+from synod.common.study.schema import CategoricalAttribute, IntegerAttribute, RealAttribute, write_decimal
 from synod.common.study.study import Study
 
 MISSING = "missing"
@@ -76,7 +79,9 @@ def describe_domain(coding: Coding) -> str:
 
 
 def name_codes(coding: Coding) -> list[str]:
-    """What each code stands for: a category, a bin, or a missing value. A number is taken in the schema's bins."""
+    """What each code stands for: a category, a bin without its spikes, a spike, or a missing value. A number is taken
+    in the schema's bins.
+    """
     attribute = coding.attribute
     if isinstance(attribute, CategoricalAttribute):
         names = list(attribute.categories)
@@ -84,21 +89,54 @@ def name_codes(coding: Coding) -> list[str]:
         names = [_bound(attribute.min)]
     else:
         names = [name_bin(coding, place) for place in range(attribute.bins)]
+        names += [f"exactly {_name_spike(spike)}" for spike in coding.spikes]
     return [*names, MISSING] if attribute.nullable else names
 
 
 def name_bin(coding: Coding, place: int, last: int | None = None) -> str:
-    """The numbers that a bin holds, or all bins from one to another."""
-    attribute = coding.attribute
-    assert not isinstance(attribute, CategoricalAttribute)
-    after = (place if last is None else last) + 1
+    """The numbers that a bin holds, or all bins from one to another, without the spikes in them."""
+    attribute, last = coding.attribute, place if last is None else last
+    spikes = [spike for spike, own in zip(coding.spikes, find_spikes(coding), strict=True) if place <= own <= last]
     if isinstance(attribute, IntegerAttribute):
-        width = attribute.max - attribute.min + 1
-        low = attribute.min - (-place * width // attribute.bins)
-        high = attribute.min - (-after * width // attribute.bins) - 1
-        return _bound(low) if low == high else f"{_bound(low)} to {_bound(high)}"
+        return _name_integers(attribute, place, last, spikes)
+    assert isinstance(attribute, RealAttribute)
+    return _name_reals(attribute, place, last, spikes)
+
+
+def find_spikes(coding: Coding) -> list[int]:
+    """The bin that each spike lies in."""
+    bins: list[int] = encode_numbers(Coding(coding.attribute, None), np.array(coding.spikes)).tolist()
+    return bins
+
+
+def _name_integers(attribute: IntegerAttribute, place: int, last: int, spikes: Sequence[float]) -> str:
+    """A spike at an end moves that end; a bin always holds something beside its spikes."""
+    width = attribute.max - attribute.min + 1
+    low = attribute.min - (-place * width // attribute.bins)
+    high = attribute.min - (-(last + 1) * width // attribute.bins) - 1
+    while low in spikes:
+        low += 1
+    while high in spikes:
+        high -= 1
+    name = _bound(low) if low == high else f"{_bound(low)} to {_bound(high)}"
+    return name + _name_holes([spike for spike in spikes if low < spike < high])
+
+
+def _name_reals(attribute: RealAttribute, place: int, last: int, spikes: Sequence[float]) -> str:
+    """An end that is a spike is left out."""
     step = (attribute.max - attribute.min) / attribute.bins
-    return f"{_bound(attribute.min + place * step)} to {_bound(attribute.min + after * step)}"
+    low, high = attribute.min + place * step, attribute.min + (last + 1) * step
+    above, below = ("above " * (float(low) in spikes), "below " * (float(high) in spikes))
+    holes = [spike for spike in spikes if spike not in (float(low), float(high))]
+    return f"{above}{_bound(low)} to {below}{_bound(high)}{_name_holes(holes)}"
+
+
+def _name_holes(spikes: Sequence[float]) -> str:
+    return f" without {listed([_name_spike(spike) for spike in spikes])}" if spikes else ""
+
+
+def _name_spike(spike: float) -> str:
+    return _bound(Decimal(str(spike)).normalize())
 
 
 def name_runs(coding: Coding, codes: Sequence[int]) -> list[str]:
@@ -108,7 +146,7 @@ def name_runs(coding: Coding, codes: Sequence[int]) -> list[str]:
         return [names[code] for code in codes]
     runs: list[list[int]] = []
     for code in codes:
-        if runs and code == runs[-1][-1] + 1 and names[code] != MISSING:
+        if runs and code == runs[-1][-1] + 1 and code < coding.attribute.bins:
             runs[-1].append(code)
         else:
             runs.append([code])

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench.reproduction.measure import binned_columns, measure_point, measure_release
+from bench.reproduction.measure import measure_point, measure_release
 from bench.reproduction.messages import count_candidates, forecast_candidates, most_candidates
 from bench.reproduction.noisyviews import MAKERS, add_noise, measure_cover, measure_views, project_pairs
 from bench.reproduction.points import COVERS, METHODS, Point
@@ -15,6 +15,7 @@ from bench.reproduction.tables import MADE_ROWS, MADE_SIZES, Rows, deal_rows, lo
 from synod.common.models.candidates import maximal_sets
 from synod.common.privacy.coins import Coins
 from synod.common.runtime.errors import SynodError
+from synod.common.study.encoding import to_bins
 from synod.common.study.features import sizes_of, space_of
 from synod.deploy.evaluate.tables import split_bits
 from synod.party.count.marginals import count_marginals
@@ -147,7 +148,7 @@ def test_a_given_folder_is_read_with_its_own_codes(tmp_path: Path) -> None:
     assert [column.tolist() for column in given.columns] == [[0, 1], [1, 2], [3, 0]]
     fine = given.codes_for(study_for(given, {"name": "hpdp-dp"}, 2, "1"))
     assert fine[2][0] > 200  # one of 256 levels, not one of 4 bins
-    assert [column.tolist() for column in binned_columns(study_for(given, {"name": "hpdp-dp"}, 2, "1"), fine)] == [
+    assert [column.tolist() for column in to_bins(study_for(given, {"name": "hpdp-dp"}, 2, "1"), fine)] == [
         column.tolist() for column in given.columns
     ]
     (tmp_path / "nltcs" / "nltcs.csv").write_text("a0,a1,a2\n0,30,98\n26,60,1\n", encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from synod.common.privacy.noise import sample_shares
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries.base import SumTerms
-from synod.common.protocol.queries.marginals import Sets, SumMarginals
+from synod.common.protocol.queries.agreements import SumAgreements
+from synod.common.protocol.queries.base import SumTerms, sample_runs
+from synod.common.protocol.queries.marginals import Grouping, Sets, SumMarginals
 from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.protocol.queries.parsing import AnyQuery, query_digest
 from synod.common.protocol.queries.rows import Synthesize, share_rows
-from synod.common.protocol.steps import Step
+from synod.common.protocol.steps import QueryKind, Step
 from synod.common.protocol.submission import AnsweredStep, Submission, digest_of
 from synod.common.protocol.transcript import Transcript
 from synod.common.runtime.errors import Code, SynodError
@@ -25,12 +26,15 @@ from synod.common.study.study import Study
 from synod.curator.checks import (
     answer_bytes,
     check_account,
+    check_agreements,
     check_header,
     check_marginals,
     check_moments,
     check_payload,
 )
+from synod.party.count.agreements import count_agreements
 from synod.party.count.moments import sum_moments
+from synod.party.count.tables import exact_counts
 from tests.support.curators import stored_answer
 from tests.support.keys import identity_of, paillier_key, seeded
 from tests.support.parties import PartyUnderTest, make_transcript, open_parties, seal
@@ -305,7 +309,7 @@ def test_6_honest_noise_raises_no_alarm(large: Study) -> None:
         coins = seeded(seed)
         released = exact.copy()
         for _ in large.roster:
-            released += sample_shares(len(exact), shape=terms.law.shape, scale=terms.law.scale, coins=coins)
+            released += sample_runs(terms.runs, coins=coins)
         check_moments(large, terms, released)
 
 
@@ -347,6 +351,7 @@ def test_6_pairs_of_blocks_add_up_too() -> None:
 
 
 SETS: Sets = ((0, 1), (1, 2), (0, 2))
+MARGINALS = SumMarginals(SETS)
 
 
 def marginals_case() -> tuple[Study, SumTerms, list[NDArray[np.int64]]]:
@@ -366,13 +371,13 @@ def marginals_case() -> tuple[Study, SumTerms, list[NDArray[np.int64]]]:
 
 def test_6_marginals_with_honest_noise_raise_no_alarm() -> None:
     study, terms, tables = marginals_case()
-    check_marginals(study, terms, SETS, tables)
+    check_marginals(study, terms, MARGINALS, tables)
     for seed in range(100):
         coins = seeded(seed)
-        noise = sum(terms.law.sample(terms.length, coins=coins) for _ in study.roster)
+        noise = sum(sample_runs(terms.runs, coins=coins) for _ in study.roster)
         assert not isinstance(noise, int)
         released = SumMarginals(SETS).split(np.concatenate(tables) + noise, study)
-        check_marginals(study, terms, SETS, released)
+        check_marginals(study, terms, MARGINALS, released)
 
 
 @pytest.mark.parametrize("place", range(3))
@@ -380,7 +385,7 @@ def test_6_a_marginal_that_counts_other_rows_is_found(place: int) -> None:
     for sign in (1, -1):
         study, terms, tables = marginals_case()
         tables[place][-1] += sign * (tables[place].size * terms.noise_bound + 1)
-        failed(lambda t=(study, terms, SETS, tables): check_marginals(*t), "do not add up")  # type: ignore[misc]
+        failed(lambda t=(study, terms, MARGINALS, tables): check_marginals(*t), "do not add up")  # type: ignore[misc]
 
 
 def test_6_marginals_that_disagree_are_found() -> None:
@@ -389,7 +394,110 @@ def test_6_marginals_that_disagree_are_found() -> None:
     gap = (2 + 4) * terms.noise_bound
     tables[1][0] += gap + 1
     tables[1][8] -= gap + 1
-    failed(lambda: check_marginals(study, terms, SETS, tables), "disagree with each other")
+    failed(lambda: check_marginals(study, terms, MARGINALS, tables), "disagree with each other")
     tables[1][0] -= 1
     tables[1][8] += 1
-    check_marginals(study, terms, SETS, tables)
+    check_marginals(study, terms, MARGINALS, tables)
+
+
+def test_6_grouped_marginals_with_uneven_shares_raise_no_alarm() -> None:
+    """The bound is that of the noisiest table."""
+    study, _, _ = marginals_case()
+    query = SumMarginals(((0, 1), (0, 3), (3,)), (Grouping(2, (0, 1, 0, 2)),), (1, 20, 5))
+    query.check(study)
+    terms = query.terms(plan_study(study).step("correlations"), study)
+    exact = np.sum([exact_counts(query, study, draw_columns(study, e.name)) for e in study.roster], axis=0)
+    for seed in range(50):
+        coins = seeded(seed)
+        noise = np.sum([sample_runs(terms.runs, coins=coins) for _ in study.roster], axis=0)
+        check_marginals(study, terms, query, query.split(exact + noise, study))
+    lie = exact.copy()
+    lie[-1] += 3 * terms.noise_bound + 1
+    failed(lambda: check_marginals(study, terms, query, query.split(lie, study)), "do not add up")
+    lie[-2] -= 3 * terms.noise_bound + 1
+    failed(lambda: check_marginals(study, terms, query, query.split(lie, study)), "disagree with each other")
+    lie[-1] -= 1
+    lie[-2] += 1
+    check_marginals(study, terms, query, query.split(lie, study))
+
+
+class Agreed:
+    """Pairs of five features, two of them with two values, under two splits, without noise."""
+
+    def __init__(self, weight: int = 3, epsilon: str = "10") -> None:
+        schema = [categorical(f"x{i}", size) for i, size in enumerate((2, 3, 4, 2, 3))]
+        method = {"name": "dp-subn", "encoding": "vanilla"}
+        self.study = make_study(rows=(4_000, 5_000, 6_000), epsilon=epsilon, schema=schema, method=method)
+        self.query = SumAgreements((b"\xa5\x4c", b"\x11\x34"), weight)
+        self.query.check(self.study)
+        limit = self.query.size(self.study)
+        names, cost = self.study.party_names, self.study.budget
+        step = Step("look", "looking", QueryKind.SUM_AGREEMENTS, names, cost, limit)
+        self.terms = self.query.terms(step, self.study)
+        self.bound = self.terms.noise_bound
+        tables = [draw_columns(self.study, entry.name) for entry in self.study.roster]
+        self.exact = np.sum([count_agreements(self.query, self.study, table) for table in tables], axis=0)
+
+    def check(self, sums: NDArray[np.int64]) -> None:
+        check_agreements(self.study, self.terms, self.query.split(sums, self.study))
+
+
+@pytest.mark.parametrize("weight", [0, 3])
+@pytest.mark.parametrize("epsilon", ["10", "0.05"])
+def test_6_agreements_with_honest_noise_raise_no_alarm(weight: int, epsilon: str) -> None:
+    case = Agreed(weight, epsilon)
+    case.check(case.exact)
+    for seed in range(100):
+        coins = seeded(seed)
+        noise = np.sum([sample_runs(case.terms.runs, coins=coins) for _ in case.study.roster], axis=0)
+        case.check(case.exact + noise)
+
+
+def test_6_no_noise_within_the_bound_raises_an_alarm() -> None:
+    """Every row alike, so that pairs are at the ends of their ranges; and noise at the ends of its own."""
+    case = Agreed()
+    for code in range(2):
+        table = [np.full(15_000, code % coding.size, dtype=coding.dtype) for coding in codings_of(case.study)]
+        exact = count_agreements(case.query, case.study, table)
+        rng = np.random.default_rng(code)
+        for _ in range(200):
+            case.check(exact + case.bound * rng.choice([-1, 1], len(exact)))
+        for sign in (-1, 1):
+            case.check(exact + sign * case.bound)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 5, 11, 12, 21])
+def test_6_an_agreement_out_of_range_is_found(place: int) -> None:
+    """A count of ones may be as large as the rows times its weight, a pair's number no larger than the rows."""
+    case = Agreed()
+    most = 3 * 15_000 if place < 2 else 15_000
+    for value in (-case.bound - 1, most + case.bound + 1):
+        lie = case.exact.copy()
+        lie[place] = value
+        failed(lambda lie=lie: case.check(lie), "out of range")  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("split", range(2))
+@pytest.mark.parametrize("three", list(combinations(range(5), 3)))
+def test_6_three_features_that_contradict_each_other_are_found(three: tuple[int, ...], split: int) -> None:
+    """Each number is possible; but no pair of the three agrees in any row, or two of them do and the third does not."""
+    case = Agreed()
+    places = list(combinations(range(5), 2))
+    pairs = [2 + 10 * split + places.index(pair) for pair in combinations(three, 2)]
+    for numbers in ((0, 0, 0), (15_000, 15_000, 0), (15_000, 0, 15_000), (0, 15_000, 15_000)):
+        lie = np.full(len(case.exact), 7_500)
+        lie[pairs] = numbers
+        failed(lambda lie=lie: case.check(lie), "contradict each other")  # type: ignore[misc]
+
+
+def test_6_contradictions_are_found_from_three_bounds_on() -> None:
+    case = Agreed()
+    agreed = np.full(len(case.exact), 7_500)
+    low, high = agreed.copy(), agreed.copy()
+    low[[2, 3, 6]] = 5_000 - case.bound
+    high[[2, 3, 6]] = [12_000 + case.bound, 12_000 + case.bound, 9_000 - case.bound]
+    for sums, change in ((low, -1), (high, 1)):
+        sums[[4, 5, 7, 8, 9, 10, 11]] = 9_000
+        case.check(sums)
+        sums[2] += change
+        failed(lambda sums=sums: case.check(sums), "contradict each other")  # type: ignore[misc]

@@ -1,6 +1,7 @@
 """The demo's tables fit the demo's study, hold the dependencies that the docs tell of, and repeat by seed."""
 
 import re
+from decimal import Decimal
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -209,12 +210,8 @@ def test_a_null_is_an_empty_field(tmp_path: Path, tables: dict[str, pa.Table]) -
 
 
 def test_the_study_is_what_the_demo_promises(study: Study) -> None:
-    assert (study.method.name, str(study.epsilon), study.collusion, study.key_bits) == (
-        "hpdp-dp",
-        "1.0",
-        1,
-        3072,
-    )
+    assert (study.method.name, str(study.epsilon), study.delta) == ("adaptive", "1.0", Decimal("1e-9"))
+    assert (study.collusion, study.key_bits) == (1, 3072)
     assert study.roster == ()
     assert [a.name for a in study.attributes if a.nullable] == ["bmi"]
     categorical = [a for a in study.attributes if isinstance(a, CategoricalAttribute)]

@@ -4,7 +4,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synod.common.privacy.cost import FREE, Cost
@@ -125,6 +125,79 @@ def test_a_lost_history_is_full_until_it_is_declared() -> None:
     fold([LOST, declared("999")]).check_room("d", cost("1"), cost("1000"))
     with pytest.raises(SynodError, match="has spent epsilon 999"):
         fold([LOST, declared("999")]).check_room("d", cost("2"), cost("1000"))
+
+
+def both(epsilon: str, rho: str) -> Cost:
+    return Cost(Fraction(epsilon), Fraction(rho))
+
+
+def of_both(kind: str, spent: Cost, study: str = "") -> dict[str, Any]:
+    key = {"declared": "spent", "approved": "reserved", "charged": "cost"}[kind]
+    usual = {"declared": declared("0"), "approved": approved(study, "0"), "charged": charged(study, "0")}[kind]
+    return {**usual, key: str(spent)}
+
+
+MIXED = fold(
+    [
+        OPENED,
+        of_both("declared", both("1/2", "1/100")),
+        of_both("approved", both("0", "3/100"), "a"),
+        of_both("charged", both("0", "2/100"), "a"),
+        approved("b", "1/4"),
+    ]
+)
+
+
+def test_each_kind_adds_up_by_itself() -> None:
+    assert MIXED.spent("d") == both("1/2", "3/100")
+    assert MIXED.held("d") == both("1/4", "1/100")
+
+
+@pytest.mark.parametrize(
+    ("asked", "key"),
+    [
+        (both("1/4", "0"), None),
+        (both("0", "1/100"), None),
+        (both("1/4", "1/100"), None),
+        (both("26/100", "0"), "max_epsilon_total"),
+        (both("0", "101/10000"), "max_rho_total"),
+        (both("26/100", "1/1000"), "max_epsilon_total"),
+        (both("1/1000", "101/10000"), "max_rho_total"),
+    ],
+)
+def test_room_of_one_kind_never_makes_up_for_the_other(asked: Cost, key: str | None) -> None:
+    cap = both("1", "5/100")
+    if key is None:
+        MIXED.check_room("d", asked, cap)
+        return
+    with pytest.raises(SynodError, match=f"raise `{key}`") as caught:
+        MIXED.check_room("d", asked, cap)
+    assert caught.value.code is Code.REFUSED
+    other = {"max_epsilon_total": "rho", "max_rho_total": "epsilon 0.5"}[key]
+    assert other not in caught.value.sentence, "only the kind that is refused"
+
+
+def test_a_cap_of_one_kind_that_was_lowered_does_not_stop_the_other() -> None:
+    MIXED.check_room("d", both("1/4", "0"), both("1", "0"))
+    MIXED.check_room("d", both("0", "1/100"), both("0", "5/100"))
+    with pytest.raises(SynodError, match="raise `max_rho_total`"):
+        MIXED.check_room("d", both("0", "1/10000"), both("1", "0"))
+
+
+mixed_costs = st.builds(Cost, *[st.fractions(min_value=0, max_value=2, max_denominator=5)] * 2)
+
+
+@settings(deadline=None)
+@given(st.lists(mixed_costs, max_size=12), mixed_costs)
+def test_no_mix_of_studies_passes_either_cap(asked: list[Cost], cap: Cost) -> None:
+    entries: list[Entry] = [OPENED]
+    for number, one in enumerate(asked):
+        try:
+            fold(entries).check_room("d", one, cap)
+        except SynodError:
+            continue
+        entries.append(of_both("approved", one, str(number)))
+    assert fold(entries).held("d").fits_within(cap)
 
 
 amounts = st.fractions(min_value=0, max_value=2, max_denominator=7).map(str)

@@ -230,6 +230,23 @@ def test_two_studies_cannot_pass_the_cap_together(settings: PartySettings) -> No
     approve(settings, study_for(settings, name="third", epsilon="0.5"), now=6)
 
 
+def test_two_studies_of_two_kinds_cannot_pass_either_cap(settings: PartySettings) -> None:
+    policy: dict[str, Any] = {"max_epsilon_total": "1", "max_rho_total": {"epsilon": "1", "delta": "1e-9"}}
+    settings = make_settings(settings.source.parent, **policy)
+    initialize(settings, spent=None, now=5)
+    approve(settings, study_for(settings, epsilon="0.8"), now=6)
+    approve(settings, study_for(settings, name="second", epsilon="0.8", delta="1e-9"), now=6)
+    for name, epsilon, delta, key in (
+        ("third", "0.3", 0, "max_epsilon_total"),
+        ("fourth", "0.7", "1e-9", "max_rho_total"),
+    ):
+        with pytest.raises(SynodError, match=f"raise `{key}`") as caught:
+            approve(settings, study_for(settings, name=name, epsilon=epsilon, delta=delta), now=6)
+        assert caught.value.code is Code.REFUSED
+    approve(settings, study_for(settings, name="fifth", epsilon="0.2"), now=6)
+    approve(settings, study_for(settings, name="sixth", epsilon="0.5", delta="1e-9"), now=6)
+
+
 def test_disk_full_while_the_table_is_kept(settings: PartySettings, monkeypatch: pytest.MonkeyPatch) -> None:
     initialize(settings, spent=None, now=5)
     study = study_for(settings)

@@ -224,6 +224,40 @@ def test_processes_together_cannot_pass_the_cap(ledger: Ledger, tmp_path: Path) 
     assert account.held("d") == cost("2")
 
 
+def approve_either_at_once(folder: Path, number: int, barrier: Barrier) -> None:
+    ledger = Ledger.open(folder)
+    asked = Cost(Fraction(number % 2), Fraction((number + 1) % 2, 100))
+    study = make_study(name=f"study-{number}")
+    barrier.wait(timeout=60)
+    try:
+        cap = Cost(Fraction(5, 2), Fraction(1, 100))
+        ledger.approve(study, dataset="d", cost=asked, cap=cap, snapshot=SNAPSHOT, now=2)
+    except SynodError as error:
+        assert error.code is Code.REFUSED, error  # noqa: PT017
+
+
+def test_processes_of_both_kinds_together_cannot_pass_either_cap(ledger: Ledger, tmp_path: Path) -> None:
+    ledger.close()
+    context = multiprocessing.get_context("fork")
+    barrier = context.Barrier(6)
+    workers = [context.Process(target=approve_either_at_once, args=(tmp_path, n, barrier)) for n in range(6)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(timeout=100)
+        assert worker.exitcode == 0
+    account = Ledger.open(tmp_path).account()
+    assert len(account.approvals) == 3
+    assert account.held("d") == Cost(Fraction(2), Fraction(1, 100))
+
+
+def test_a_charge_of_the_other_kind_is_beyond_the_reservation(ledger: Ledger, study: Study) -> None:
+    approve(ledger, study, epsilon="1")
+    entry = {"label": "moments", "query": "aa", "transcript": "bb", "cost": "rho:1/1000", "answer": "cc"}
+    with pytest.raises(SynodError, match="more than what is left"):
+        ledger.charge(study.digest(), dict(entry), StoredAnswer({}, b""), now=3)
+
+
 def test_a_charge_beyond_the_reservation_is_refused(ledger: Ledger, study: Study) -> None:
     approve(ledger, study, epsilon="1")
     charge(ledger, study, "3/4")

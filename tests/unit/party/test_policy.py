@@ -51,7 +51,70 @@ def test_2_the_method_is_allowed(tmp_path: Path) -> None:
 def test_3_epsilon_is_within_the_cap_for_one_study(tmp_path: Path) -> None:
     settings = make_settings(tmp_path, max_epsilon_per_study="0.5")
     check(settings, make_study(epsilon="0.5"))
-    assert "max_epsilon_per_study" in refusal(settings, make_study(epsilon="0.500000000001"))
+    assert refusal(settings, make_study(epsilon="0.500000000001")) == (
+        "the study costs epsilon 0.500000000001; `max_epsilon_per_study` allows epsilon 0.5. Ask for less, or raise "
+        "`max_epsilon_per_study` if your policy allows it."
+    )
+
+
+RHO: dict[str, Any] = {"max_rho_total": {"epsilon": "1", "delta": "1e-9"}}
+
+
+def test_3_a_study_with_delta_needs_leave(tmp_path: Path) -> None:
+    study = make_study(epsilon="0.3", delta="1e-9")
+    said = refusal(make_settings(tmp_path), study)
+    assert "pure epsilon only" in said
+    assert "Set `max_rho_total: {epsilon: ..., delta: ...}`" in said
+    per_study = make_settings(tmp_path, max_rho_per_study={"epsilon": "1", "delta": "1e-9"})
+    assert "Set `max_rho_total" in refusal(per_study, study)
+    assert check(make_settings(tmp_path, **RHO), study) == study.budget == Cost.concentrated(study.budget.rho)
+
+
+def test_3_rho_is_within_the_cap_for_one_study(tmp_path: Path) -> None:
+    settings = make_settings(tmp_path, **RHO, max_rho_per_study={"epsilon": "0.5", "delta": "1e-9"})
+    check(settings, make_study(epsilon="0.5", delta="1e-9"))
+    check(settings, make_study(epsilon="0.5", delta="1e-10"))
+    assert refusal(settings, make_study(epsilon="0.6", delta="1e-9")) == (
+        "the study costs rho 0.005615 (epsilon 0.6 at delta 1e-9); `max_rho_per_study` allows rho 0.003953 (epsilon "
+        "0.5 at delta 1e-9). Ask for less, or raise `max_rho_per_study` if your policy allows it."
+    )
+    assert "max_rho_per_study" in refusal(settings, make_study(epsilon="0.50001", delta="1e-9"))
+    assert "max_rho_per_study" in refusal(settings, make_study(epsilon="0.5", delta="1e-8"))
+
+
+@pytest.mark.parametrize("key", ["max_rho_total", "max_rho_per_study"])
+def test_3_a_delta_of_the_policy_is_small_for_the_partys_own_rows(tmp_path: Path, key: str) -> None:
+    """It has 400 of 1,500 rows, and its own are what it answers for."""
+    study = make_study(epsilon="0.3", delta="1e-9", rows=(400, 500, 600))
+    check(make_settings(tmp_path, **RHO | {key: {"epsilon": "1", "delta": "0.00025"}}), study)
+    large = make_settings(tmp_path, **RHO | {key: {"epsilon": "1", "delta": "0.000251"}})
+    assert refusal(large, study) == (
+        f"this party's `{key}` does not fit its table: delta 0.000251 is too large for 400 rows, because somebody's "
+        "row could be published outright with such a delta. Write 1e-9, or at most 0.0002."
+    )
+    check(large, make_study(epsilon="0.3"))
+
+
+@pytest.mark.parametrize(
+    "policy", [{"methods": []}, {"columns": []}, {"unit": "age"}, {"min_parties": 9}, {"max_epsilon_per_study": "0"}]
+)
+def test_every_refusal_has_a_hint(tmp_path: Path, policy: dict[str, Any]) -> None:
+    with pytest.raises(SynodError) as caught:
+        check(make_settings(tmp_path, **policy), make_study())
+    assert caught.value.hint
+
+
+def test_3_each_kind_has_its_own_cap_for_one_study(tmp_path: Path) -> None:
+    """The epsilon of a study with delta is not a pure one, and rho never allows pure epsilon."""
+    pair = {"epsilon": "1", "delta": "1e-9"}
+    little = make_settings(tmp_path, **RHO, max_epsilon_per_study="0", max_rho_per_study=pair)
+    check(little, make_study(delta="1e-9"))
+    assert "max_epsilon_per_study" in refusal(little, make_study(epsilon="0.001"))
+
+
+def test_3_a_larger_delta_than_the_policys_is_no_reason_to_refuse(tmp_path: Path) -> None:
+    """Rho is what adds up: the total holds at the policy's delta, whatever delta a study's rho came from."""
+    check(make_settings(tmp_path, **RHO), make_study(epsilon="0.5", delta="1e-5"))
 
 
 LEAST: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
@@ -141,6 +204,6 @@ def test_7_a_dp_ccbn_study_that_asks_for_too_much_is_refused_at_approval(tmp_pat
 
 
 def test_7_a_study_without_room_for_its_noise_is_refused_at_approval(tmp_path: Path) -> None:
-    with pytest.raises(SynodError, match="too little epsilon for its sensitivity") as caught:
+    with pytest.raises(SynodError, match="too little of the study's epsilon for its sensitivity") as caught:
         check(make_settings(tmp_path), make_study(epsilon="0.000001"))
     assert caught.value.code is Code.INVALID

@@ -67,6 +67,7 @@ class Query(_message.Message):
     LOCAL_MARGINALS_FIELD_NUMBER: _builtins.int
     CHOOSE_PARENTS_FIELD_NUMBER: _builtins.int
     SYNTHESIZE_FIELD_NUMBER: _builtins.int
+    SUM_AGREEMENTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def sum_marginals(self) -> Global___SumMarginals:
         """All parties, encrypted and masked: pooled counts."""
@@ -87,6 +88,10 @@ class Query(_message.Message):
     def synthesize(self) -> Global___Synthesize:
         """Each party: synthetic rows from a public model. Reads no row and costs nothing."""
 
+    @_builtins.property
+    def sum_agreements(self) -> Global___SumAgreements:
+        """All parties, encrypted and masked: in how many rows the signs of two features agree, for every pair."""
+
     def __init__(
         self,
         *,
@@ -95,12 +100,13 @@ class Query(_message.Message):
         local_marginals: Global___LocalMarginals | None = ...,
         choose_parents: Global___ChooseParents | None = ...,
         synthesize: Global___Synthesize | None = ...,
+        sum_agreements: Global___SumAgreements | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["choose_parents", b"choose_parents", "kind", b"kind", "local_marginals", b"local_marginals", "sum_marginals", b"sum_marginals", "sum_moments", b"sum_moments", "synthesize", b"synthesize"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["choose_parents", b"choose_parents", "kind", b"kind", "local_marginals", b"local_marginals", "sum_agreements", b"sum_agreements", "sum_marginals", b"sum_marginals", "sum_moments", b"sum_moments", "synthesize", b"synthesize"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["choose_parents", b"choose_parents", "kind", b"kind", "local_marginals", b"local_marginals", "sum_marginals", b"sum_marginals", "sum_moments", b"sum_moments", "synthesize", b"synthesize"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["choose_parents", b"choose_parents", "kind", b"kind", "local_marginals", b"local_marginals", "sum_agreements", b"sum_agreements", "sum_marginals", b"sum_marginals", "sum_moments", b"sum_moments", "synthesize", b"synthesize"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["sum_marginals", "sum_moments", "local_marginals", "choose_parents", "synthesize"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["sum_marginals", "sum_moments", "local_marginals", "choose_parents", "synthesize", "sum_agreements"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -115,7 +121,9 @@ class FeatureSet(_message.Message):
     FEATURES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def features(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Indices of features, from 0, strictly ascending; at least one."""
+        """Indices of features, from 0, or, from the number of features on, of the query's groupings; at least one. The
+        features, and those that are grouped, MUST be strictly ascending.
+        """
 
     def __init__(
         self,
@@ -131,9 +139,38 @@ class FeatureSet(_message.Message):
 Global___FeatureSet: _TypeAlias = FeatureSet  # noqa: Y015
 
 @_typing.final
+class Grouping(_message.Message):
+    """A coarser version of a feature. Only where features are whole codes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FEATURE_FIELD_NUMBER: _builtins.int
+    GROUPS_FIELD_NUMBER: _builtins.int
+    feature: _builtins.int
+    """Index of the feature."""
+    @_builtins.property
+    def groups(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """The group of each of its values, a missing value included; at least two groups, numbered by first occurrence."""
+
+    def __init__(
+        self,
+        *,
+        feature: _builtins.int = ...,
+        groups: _abc.Iterable[_builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["feature", b"feature", "groups", b"groups"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Grouping: _TypeAlias = Grouping  # noqa: Y015
+
+@_typing.final
 class SumMarginals(_message.Message):
     """Asks for the sum over all parties of their exact counts plus one share of noise each. Replacing one row moves one
-    count from a cell to another in every table: L1 sensitivity 2 for each set.
+    count from a cell to another in every table: L1 sensitivity 2 and squared L2 sensitivity 2 for each set. A table
+    has the part share / (sum of shares) of the step's cost.
 
     The answer is no message: it is the packed, masked counts, Paillier-encrypted, each ciphertext big-endian in as many
     bytes as n^2 has, one after the other. Tables follow each other in the order of `sets`, cells in C order.
@@ -142,18 +179,30 @@ class SumMarginals(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SETS_FIELD_NUMBER: _builtins.int
+    GROUPINGS_FIELD_NUMBER: _builtins.int
+    SHARES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def sets(self) -> _containers.RepeatedCompositeFieldContainer[Global___FeatureSet]:
         """The tables asked for; at least one."""
+
+    @_builtins.property
+    def groupings(self) -> _containers.RepeatedCompositeFieldContainer[Global___Grouping]:
+        """What sets may name beside features, each of another feature, in ascending order."""
+
+    @_builtins.property
+    def shares(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """One for each set, 1 to 2^20; or none, which means even shares."""
 
     def __init__(
         self,
         *,
         sets: _abc.Iterable[Global___FeatureSet] | None = ...,
+        groupings: _abc.Iterable[Global___Grouping] | None = ...,
+        shares: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["sets", b"sets"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["groupings", b"groupings", "sets", b"sets", "shares", b"shares"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -180,26 +229,75 @@ class SumMoments(_message.Message):
 Global___SumMoments: _TypeAlias = SumMoments  # noqa: Y015
 
 @_typing.final
+class SumAgreements(_message.Message):
+    """Asks for the sum over all parties of numbers of rows in which two features agree, plus one share of noise each. A
+    split gives each value of each feature a sign; two features agree in a row if the signs of their values are equal.
+    First come, if `ones` is not 0, the numbers of rows with value 1, times `ones`, of the features that have two values,
+    in order; then, for each split, one number for every pair of features (0, 1), (0, 2), .... A party MUST find out by
+    itself whether the splits give the two values of such features opposite signs: the sensitivity depends on it. The
+    answer is encrypted like that of SumMarginals.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SPLITS_FIELD_NUMBER: _builtins.int
+    ONES_FIELD_NUMBER: _builtins.int
+    ones: _builtins.int
+    """The weight of the counts of ones, up to 64; 0 asks for none."""
+    @_builtins.property
+    def splits(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
+        """1 to 64. Each holds the signs of all values of all features in order, one bit each, 1 for plus, the highest bit of
+        a byte first; the last byte is filled up with 0.
+        """
+
+    def __init__(
+        self,
+        *,
+        splits: _abc.Iterable[_builtins.bytes] | None = ...,
+        ones: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ones", b"ones", "splits", b"splits"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SumAgreements: _TypeAlias = SumAgreements  # noqa: Y015
+
+@_typing.final
 class LocalMarginals(_message.Message):
     """Asks one party for its own counts with its own full noise, for example of the tables of DP-SUBN's search frontier:
-    each attribute with the parents that it may still get. L1 sensitivity 2 for each set. The answer is a NoisyCounts.
+    each attribute with the parents that it may still get. Sensitivities and shares are those of SumMarginals. The answer
+    is a NoisyCounts.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
 
     SETS_FIELD_NUMBER: _builtins.int
+    GROUPINGS_FIELD_NUMBER: _builtins.int
+    SHARES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def sets(self) -> _containers.RepeatedCompositeFieldContainer[Global___FeatureSet]:
         """The tables asked for; at least one."""
+
+    @_builtins.property
+    def groupings(self) -> _containers.RepeatedCompositeFieldContainer[Global___Grouping]:
+        """What sets may name beside features, each of another feature, in ascending order."""
+
+    @_builtins.property
+    def shares(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """One for each set, 1 to 2^20; or none, which means even shares."""
 
     def __init__(
         self,
         *,
         sets: _abc.Iterable[Global___FeatureSet] | None = ...,
+        groupings: _abc.Iterable[Global___Grouping] | None = ...,
+        shares: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["sets", b"sets"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["groupings", b"groupings", "sets", b"sets", "shares", b"shares"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

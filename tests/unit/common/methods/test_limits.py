@@ -47,12 +47,14 @@ METHODS: dict[str, dict[str, Any]] = {
     "dp-subn, joint": {"name": "dp-subn", "update": "joint", "theta": "0.1", "theta_frontier": "0.1"},
     "dp-ccbn": {"name": "dp-ccbn", "theta": "0.5"},
     "independent": {"name": "independent", "theta": "0.1"},
+    "adaptive": {"name": "adaptive"},
 }
+WITHOUT_ENCODING = ("hpdp-dp", "adaptive")
 ENCODINGS = ("vanilla", "binary", "gray")
 
 
 def study_of(method: dict[str, Any], schema: list[Attribute], encoding: str = "", **changes: Any) -> Study:
-    keys = {"encoding": encoding} if encoding and method["name"] != "hpdp-dp" else {}
+    keys = {"encoding": encoding} if encoding and method["name"] not in WITHOUT_ENCODING else {}
     return make_study(
         **{"method": {**method, **keys}, "schema": schema, "rows": (70, 90, 110), "epsilon": "60", **changes}
     )
@@ -117,7 +119,7 @@ def test_a_recipe_that_asks_for_more_would_be_refused(monkeypatch: pytest.Monkey
         asked[query.kind] = (query, study, step.label)
 
     monkeypatch.setattr(simulate, "check_within", record)
-    for name in ("hpdp-dp", "dp-subn, small views", "dp-subn, joint"):
+    for name in ("hpdp-dp", "dp-subn, small views", "dp-subn, joint", "adaptive"):
         publish(study_of(METHODS[name], SHAPES["bits"]))
     assert set(asked) == set(QueryKind)
     for kind, (query, study, label) in asked.items():

@@ -79,10 +79,12 @@ def columns_of(coded: Sequence[Coding], rows: Sequence[Sequence[int]]) -> list[C
     return [np.array([row[i] for row in rows], dtype=coding.dtype) for i, coding in enumerate(coded)]
 
 
-def largest_distance(design: MomentDesign, coded: Sequence[Coding]) -> int:
-    """The largest L1 distance between the moments of two rows, over all pairs of possible rows."""
+def largest_distances(design: MomentDesign, coded: Sequence[Coding]) -> tuple[int, int]:
+    """The largest L1 and squared L2 distance between the moments of two rows, over all pairs of possible rows."""
     vectors = np.array([sum_moments(design, columns_of(coded, [row])) for row in all_rows(coded)])
-    return max(int(np.abs(vectors - vector).sum(axis=1).max()) for vector in vectors)
+    changes = [np.abs(vectors - vector) for vector in vectors]
+    absolute = max(int(change.sum(axis=1).max()) for change in changes)
+    return absolute, max(int(np.square(change).sum(axis=1).max()) for change in changes)
 
 
 SHAPES: list[tuple[list[dict[str, Any]], int]] = [
@@ -117,10 +119,13 @@ SHAPES: list[tuple[list[dict[str, Any]], int]] = [
 def test_no_two_rows_are_further_apart_than_the_sensitivity(schema: list[dict[str, Any]], levels: int) -> None:
     coded = codings(schema, levels)
     design = design_moments(coded)
-    distance = largest_distance(design, coded)
-    assert 0 < distance <= design.sensitivity
+    absolute, squared = largest_distances(design, coded)
+    assert 0 < absolute <= design.sensitivity
+    assert 0 < squared <= design.squared_sensitivity
     if design.numbers == 0:
-        assert distance == design.sensitivity
+        assert absolute == design.sensitivity
+        if not (design.blocks and design.signed):
+            assert squared == design.squared_sensitivity
 
 
 KINDS = st.one_of(
@@ -140,23 +145,25 @@ def test_random_schemas_keep_to_the_sensitivity(schema: list[dict[str, Any]], le
     while len(all_rows(coded)) > 400:
         coded = coded[1:]
     design = design_moments(coded)
-    assert largest_distance(design, coded) <= design.sensitivity
+    absolute, squared = largest_distances(design, coded)
+    assert absolute <= design.sensitivity
+    assert squared <= design.squared_sensitivity
 
 
 def test_sensitivity_in_numbers() -> None:
-    """In units of 1 / (4 L^2): 36 for NLTCS, as methods.md has it, and the formula term by term."""
+    """In units of 1 / (4 L^2): 36 for NLTCS, as methods.md has it, and the formulas term by term."""
     nltcs = design_moments(codings([binary("x")] * 16, 256))
-    assert (nltcs.unit, nltcs.sensitivity) == (1, 4 * 36)
+    assert (nltcs.unit, nltcs.sensitivity, nltcs.squared_sensitivity) == (1, 4 * 36, 16 * 18)
     for blocks, numbers, signs in product(range(4), range(4), range(4)):
         if blocks + numbers + signs == 0:
             continue
         design = design_moments(codings([block(3)] * blocks + [number()] * numbers + [binary("x")] * signs, 256))
         s = numbers + signs
-        expected = (
-            2 * blocks + blocks * (blocks - 1) + blocks * s
-            + Fraction((s + 1) ** 2 // 4, 2) + Fraction(numbers, 4)
-        )  # fmt: skip
-        assert Fraction(design.sensitivity, 4 * design.unit**2) == expected
+        hot, flips = 2 * blocks + blocks * (blocks - 1) + blocks * s, (s + 1) ** 2 // 4
+        absolute = hot + Fraction(flips, 2) + Fraction(numbers, 4)
+        squared = hot + Fraction(flips, 4) + Fraction(numbers, 16)
+        assert Fraction(design.sensitivity, 4 * design.unit**2) == absolute
+        assert Fraction(design.squared_sensitivity, (4 * design.unit**2) ** 2) == squared
         assert design.unit == (256 if numbers else 1)
 
 

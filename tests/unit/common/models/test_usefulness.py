@@ -13,13 +13,16 @@ from synod.common.methods.dp_ccbn import DpCcbn
 from synod.common.methods.dp_subn import DpSubn
 from synod.common.methods.independent import Independent
 from synod.common.models.usefulness import LARGEST_TABLE, is_useful, largest_table
+from synod.common.privacy.cost import Cost
 from synod.common.study.study import Study
 from tests.support.studies import NAMES, categorical, make_study
+
+ONE = Cost.pure(Fraction(1))
 
 
 def degree(d: int, *, rows: int, epsilon: Fraction, theta: Decimal, shares: Fraction, nested: bool) -> int:
     """The k of a table of 2^(k+1) cells, which is what binary features have; 0 if there is none."""
-    cells = largest_table((2,) * d, rows=rows, epsilon=epsilon, theta=theta, shares=shares, nested=nested)
+    cells = largest_table((2,) * d, rows=rows, cost=Cost.pure(epsilon), theta=theta, shares=shares, nested=nested)
     assert cells == 0 or cells == 1 << cells.bit_length() - 1
     return max(0, cells.bit_length() - 2)
 
@@ -77,23 +80,23 @@ def test_the_cell_limit_agrees_with_the_degree_of_binary_features(
 ) -> None:
     shares = Fraction(3, 2)
     mixed = (2,) * (d - 1) + (3,)
-    cells = largest_table(mixed, rows=rows, epsilon=epsilon, theta=theta, shares=shares, nested=False)
+    cells = largest_table(mixed, rows=rows, cost=Cost.pure(epsilon), theta=theta, shares=shares, nested=False)
     expected = max(0, min(d - 1, cells.bit_length() - 2))
     assert degree(d, rows=rows, epsilon=epsilon, theta=theta, shares=shares, nested=False) == expected
 
 
 def test_the_cell_limit_of_one_party_is_that_of_privbayes() -> None:
     """Section 5.2: m <= n epsilon / (2 d theta)."""
-    epsilon, theta, shares = Fraction(1, 2), Decimal(4), Fraction(1)
-    cells = largest_table((4,) * 15, rows=40_000, epsilon=epsilon, theta=theta, shares=shares, nested=False)
+    cost, theta, shares = Cost.pure(Fraction(1, 2)), Decimal(4), Fraction(1)
+    cells = largest_table((4,) * 15, rows=40_000, cost=cost, theta=theta, shares=shares, nested=False)
     assert cells == 166
     for size, useful in ((166, True), (167, False)):
-        assert is_useful(size, rows=40_000, epsilon=epsilon, tables=15, theta=theta, shares=shares) is useful
+        assert is_useful(size, rows=40_000, cost=cost, tables=15, theta=theta, shares=shares) is useful
 
 
 @pytest.mark.parametrize(("sizes", "least"), [((13, 13, 13), 169), ((12, 13, 14), 156), ((2, 84, 90), 168)])
 def test_a_limit_below_every_pair_of_features_is_none(sizes: tuple[int, ...], least: int) -> None:
-    public: dict[str, Any] = {"epsilon": Fraction(1), "theta": Decimal(4), "shares": Fraction(1), "nested": True}
+    public: dict[str, Any] = {"cost": ONE, "theta": Decimal(4), "shares": Fraction(1), "nested": True}
     enough = 4 * 2 * len(sizes) * least
     assert largest_table(sizes, rows=enough, **public) == least
     assert largest_table(sizes, rows=enough - 1, **public) == 0
@@ -101,15 +104,33 @@ def test_a_limit_below_every_pair_of_features_is_none(sizes: tuple[int, ...], le
 
 @pytest.mark.parametrize("sizes", [(2,) * 60, (2,) * 59 + (3,)])
 def test_no_table_is_beyond_the_limit_however_many_rows_there_are(sizes: tuple[int, ...]) -> None:
-    public: dict[str, Any] = {"epsilon": Fraction(1), "theta": Decimal(4), "shares": Fraction(1)}
+    public: dict[str, Any] = {"cost": ONE, "theta": Decimal(4), "shares": Fraction(1)}
     for nested in (True, False):
         assert largest_table(sizes, rows=10**15, **public, nested=nested) == LARGEST_TABLE
 
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_a_single_feature_has_no_parents(size: int) -> None:
-    public: dict[str, Any] = {"epsilon": Fraction(1), "theta": Decimal(4), "shares": Fraction(1), "nested": True}
+    public: dict[str, Any] = {"cost": ONE, "theta": Decimal(4), "shares": Fraction(1), "nested": True}
     assert largest_table((size,), rows=10**9, **public) == 0
+
+
+@pytest.mark.parametrize("tables", [1, 7])
+def test_at_rho_the_scale_is_that_of_the_laplace_law_with_the_same_variance(tables: int) -> None:
+    """Laplace noise of scale b has the variance 2 b^2; m tables have the squared sensitivity 2m, so sigma^2 = m/rho."""
+    cost, theta, shares, cells = Cost.concentrated(Fraction(1, 50)), Decimal(3), Fraction(3, 2), 8
+    sigma = math.sqrt(tables * 50)
+    least = 3 * cells * sigma / math.sqrt(2) * math.sqrt(1.5)
+    for rows, useful in ((math.ceil(least), True), (math.ceil(least) - 1, False)):
+        assert is_useful(cells, rows=rows, cost=cost, tables=tables, theta=theta, shares=shares) is useful
+
+
+def test_at_rho_a_ratio_of_exactly_theta_is_useful() -> None:
+    """Here m / (2 rho) is 9, so that the least number of rows is an integer: 6 * 4 * 3 * 2."""
+    public: dict[str, Any] = {"tables": 2, "theta": Decimal(6), "shares": Fraction(4)}
+    cost = Cost.concentrated(Fraction(1, 9))
+    assert is_useful(4, rows=144, cost=cost, **public)
+    assert not is_useful(4, rows=143, cost=cost, **public)
 
 
 # Of a study
@@ -186,3 +207,27 @@ def test_tables_of_a_partys_own_network_follow_from_its_own_rows() -> None:
     assert settled.table_cells == tuple(found)
     assert found[0] == 0
     assert len(set(found)) == 4
+
+
+@pytest.mark.parametrize(
+    ("method", "key", "part", "theta", "shares"),
+    [
+        ("dp-subn", "parameter_cells", 0.6, 6, 1.5),
+        ("dp-subn", "frontier_cells", 0.15, 2, 3),
+        ("dp-ccbn", "parameter_cells", 0.5, 6, 1.5),
+        ("independent", "table_cells", 0.7, 4, 1),
+    ],
+)
+def test_tables_of_a_study_with_delta_follow_from_its_rho(
+    method: str, key: str, part: float, theta: int, shares: float
+) -> None:
+    """Twelve tables at rho: sigma^2 = 12 / rho for a full share of noise."""
+    schema = [categorical(f"a{i}", 3) for i in range(12)]
+    study = network_study({"name": method, "encoding": "vanilla"}, schema=schema, delta="1e-9")
+    assert study.rho is not None
+    scale = math.sqrt(12 / (2 * float(study.rho) * part) * shares)
+    rows = ROWS if method == "independent" else (sum(ROWS),)
+    expected = [math.floor(count / (theta * scale)) for count in rows]
+    found = getattr(study.method, key)
+    assert (list(found) if isinstance(found, tuple) else [found]) == expected
+    assert min(expected) >= 9

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from synod.common.privacy import exact
-from synod.common.privacy.exact import Envelope, build_envelope, left_end
+from synod.common.privacy.exact import Envelope, build_envelope, enclose_power, left_end, shows_heads
 from tests.support.keys import seeded
 
 HALF, SMALL, ONE = Fraction(1, 2), Fraction(1, 49), Fraction(1)
@@ -69,3 +69,31 @@ def test_an_envelope_fills_a_word_and_no_chance_exceeds_one(shape: Fraction, sca
     assert envelope.tail_start == left_end(envelope.tail) >= 64 * scale
     for shell in range(1, envelope.tail + 1):
         assert envelope.enclose(left_end(shell), shell, bits=64, precision=256)[1] <= 2**64
+
+
+@pytest.mark.parametrize("first_precision", [256, 70, 8])
+@pytest.mark.parametrize("exponent", [Fraction(1, 2**40), Fraction(1, 3), Fraction(7), Fraction(40), Fraction(10**6)])
+def test_a_coin_shows_heads_exactly_below_its_chance(
+    exponent: Fraction, first_precision: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exact, "_PRECISION", first_precision)
+    with localcontext(prec=100):
+        scaled = int((Decimal(-exponent.numerator) / exponent.denominator).exp() * 2**128)
+    word, rest = divmod(scaled, 2**64)
+    assert word == 0 or shows_heads(exponent, word - 1, coins=seeded(7))
+    assert not shows_heads(exponent, word + 1, coins=seeded(7))
+    for seed in range(8):
+        assert shows_heads(exponent, word, coins=seeded(seed)) == (seeded(seed).draw_bits(64) < rest)
+
+
+@pytest.mark.parametrize("exponent", [Fraction(1, 2**70), Fraction(2, 7), Fraction(30), Fraction(10**9)])
+def test_a_coarse_enclosure_of_a_power_holds_the_fine_one(exponent: Fraction) -> None:
+    lower, upper = enclose_power(exponent, bits=64, precision=70)
+    fine_lower, fine_upper = enclose_power(exponent, bits=64, precision=400)
+    assert lower <= fine_lower == fine_upper <= upper
+
+
+def test_a_chance_of_one_is_above_every_word() -> None:
+    unread = seeded(7)
+    assert shows_heads(Fraction(0), 2**64 - 1, coins=unread)
+    assert unread.draw_bytes(8) == seeded(7).draw_bytes(8)

@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Iterator
 from copy import deepcopy
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from synod.common.crypto.paillier import PublicKey
 from synod.common.models.gaussian import GaussianModel
 from synod.common.protocol.manifest import MANIFEST_FILE, PartyAccount, noise_law, seal_manifest, verify_release
 from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.agreements import SumAgreements
 from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals
 from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.protocol.queries.parents import ChooseParents
@@ -27,6 +29,7 @@ from synod.common.protocol.steps import QueryKind
 from synod.common.protocol.submission import AnsweredStep, account_statement
 from synod.common.protocol.transcript import Enrolment, Transcript
 from synod.common.runtime.errors import Code, SynodError
+from synod.common.study.features import sizes_of
 from synod.common.study.study import Study
 from synod.curator.release.files import describe_release
 from tests.support.keys import identity_of
@@ -57,6 +60,8 @@ def some_query(kind: QueryKind, study: Study) -> AnyQuery:
             return SumMoments()
         case QueryKind.SUM_MARGINALS:
             return SumMarginals(((0, 1), (2, 3)))
+        case QueryKind.SUM_AGREEMENTS:
+            return SumAgreements((bytes(-(-sum(sizes_of(study)) // 8)),))
         case QueryKind.LOCAL_MARGINALS:
             return LocalMarginals(((0, 1), (2, 3)))
         case QueryKind.CHOOSE_PARENTS:
@@ -399,13 +404,19 @@ def test_a_party_beside_the_roster_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_noise_law_is_in_exact_numbers_and_says_whom_it_protects_against() -> None:
-    (law,) = noise_law(STUDY, queries_of(STUDY))
-    terms = SumMoments().terms(plan_study(STUDY).step("moments"), STUDY)
-    assert isinstance(law, dict)
+    laws: list[Any] = noise_law(STUDY, queries_of(STUDY))
+    (law,) = laws
     assert law["label"] == "moments"
-    assert law["r"] == "1/2"
-    assert law["scale"] == str(terms.law.scale)
-    assert law["sensitivity"] == str(moment_design(STUDY).sensitivity)
+    (run,) = SumMoments().terms(plan_study(STUDY).step("moments"), STUDY).runs
+    assert law["runs"] == [run.to_json()]
+    sensitivity = moment_design(STUDY).sensitivity
+    assert run.to_json() == {
+        "numbers": moment_design(STUDY).length,
+        "law": "sum over parties of NB(r, a) - NB(r, a), a = exp(-1/scale)",
+        "r": "1/2",
+        "scale": str(sensitivity / Fraction("0.8")),
+        "sensitivity": str(sensitivity),
+    }
     assert law["protects_against"] == "anyone, and the curator together with up to 1 of 3 parties"
     open_study = STUDY.model_copy(update={"collusion": 0})
     (bare,) = noise_law(open_study, queries_of(open_study))
@@ -413,21 +424,35 @@ def test_the_noise_law_is_in_exact_numbers_and_says_whom_it_protects_against() -
     assert "but not a party, which can subtract its own share" in str(bare["protects_against"])
 
 
+def test_the_noise_law_of_a_study_with_delta_is_gaussian() -> None:
+    study = make_study(delta="1e-9")
+    laws: list[Any] = noise_law(study, queries_of(study))
+    ((run,), squared) = (laws[0]["runs"], moment_design(study).squared_sensitivity)
+    assert run["law"].startswith("sum over parties of discrete Gaussians")
+    assert run["squared_sensitivity"] == str(squared)
+    assert float(Fraction(run["square"])) == pytest.approx(squared / (2 * float(study.budget.rho) * 2), rel=1e-3)
+
+
+def test_a_release_with_more_rho_than_its_delta_allows_is_refused(tmp_path: Path) -> None:
+    """Whoever verifies checks the inequality again; the curator's signature does not replace it."""
+    folder = tmp_path / "release"
+    content = write_release(folder, make_study(seed=11, delta="1e-9"))
+    verify_release(folder, None)
+    content["study"]["rho"] = "0.016"
+    (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
+    assert "rho 0.016 at order 34.8651 is not within epsilon 1 and delta 1e-9" in failure(folder)
+
+
 def test_laws_of_local_answers_are_in_exact_numbers() -> None:
     laws: dict[str, Any] = {law["label"]: law for law in noise_law(NETWORK_STUDY, queries_of(NETWORK_STUDY))}  # type: ignore[index,call-overload,misc]
     plan = plan_study(NETWORK_STUDY)
     assert list(laws) == [step.label for step in plan.steps]
     update, start = plan.step("update-harbour").cost.epsilon, plan.step("initialize-north").cost.epsilon
-    assert laws["update-harbour"] == {
-        "label": "update-harbour",
-        "law": "discrete Laplace",
-        "scale": str(2 * 2 / update),
-        "sensitivity": "4",
-        "protects_against": "anyone",
-    }
+    own = {"numbers": 8, "law": "discrete Laplace", "scale": str(2 * 2 / update), "sensitivity": "2"}
+    assert laws["update-harbour"] == {"label": "update-harbour", "runs": [own], "protects_against": "anyone"}
     assert laws["initialize-north"]["epsilon_each"] == str(start / 1)
-    assert laws["parameters"]["sensitivity"] == "4"
-    assert laws["parameters"]["scale"] == str(4 / plan.step("parameters").cost.epsilon)
+    (pooled,) = laws["parameters"]["runs"]
+    assert (pooled["sensitivity"], pooled["scale"]) == ("2", str(4 / plan.step("parameters").cost.epsilon))
 
 
 def test_queries_that_the_parties_did_not_answer_are_refused(tmp_path: Path) -> None:

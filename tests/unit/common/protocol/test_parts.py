@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from synod.common.models.gaussian import GaussianModel
 from synod.common.protocol.parts import split_message
+from synod.common.protocol.queries.agreements import SumAgreements
 from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals
 from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.protocol.queries.parents import ChooseParents
@@ -41,6 +42,7 @@ LARGE: dict[str, tuple[AnyQuery, Study]] = {
     "many placed": (ChooseParents(tuple(range(FEATURES - 1)), ((FEATURES - 1, (0,)),), 1, 4096, "F"), WIDE),
     "a model": (Synthesize(wide_model(NUMBERS), share_rows(NUMBERS)), NUMBERS),
     "moments": (SumMoments(), NUMBERS),
+    "many splits": (SumAgreements((bytes(-(-2 * FEATURES // 8)),) * 64, 1), WIDE),
 }
 
 

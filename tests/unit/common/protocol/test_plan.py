@@ -78,7 +78,7 @@ def test_a_party_has_its_own_steps_only() -> None:
 
 def test_a_plan_beyond_epsilon_is_never_handed_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hpdp_dp, "FREE", Cost(Fraction(1, 10**9)))
-    with pytest.raises(SynodError, match="cost more than its epsilon"):
+    with pytest.raises(SynodError, match="cost more than its budget"):
         plan_study(make_study(name="never-planned-before"))
 
 

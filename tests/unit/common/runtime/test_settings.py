@@ -1,14 +1,16 @@
 """Configuration files: paths relative to the file, defaults of the policy, and every rule broken once."""
 
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from synod.common.privacy.cost import FREE, Cost
 from synod.common.runtime.errors import Code, SynodError
-from synod.common.runtime.settings import CuratorSettings, OperatorSettings, PartySettings, load_settings
+from synod.common.runtime.settings import CuratorSettings, OperatorSettings, PartySettings, RhoCap, load_settings
 from tests.support.keys import pinned
 
 TLS = {"ca": "certs/ca.pem", "certificate": "certs/north.pem", "key": "certs/north.key"}
@@ -55,7 +57,8 @@ def test_the_policy_is_careful_by_default(tmp_path: Path) -> None:
     assert (settings.min_collusion, settings.min_parties, settings.min_key_bits) == (1, 2, 3072)
     assert (settings.approve, settings.allow_local_queries) == ("ask", False)
     assert (settings.unit, settings.columns, settings.methods, settings.proxy) == (None, None, None, None)
-    assert settings.max_epsilon_per_study is None
+    assert (settings.max_epsilon_per_study, settings.max_rho_total, settings.max_rho_per_study) == (None, None, None)
+    assert settings.cap == Cost.pure(Fraction(2))
     assert load(tmp_path, "curator").operators == ("operator",)
 
 
@@ -77,6 +80,23 @@ def test_the_whole_policy_is_read(tmp_path: Path) -> None:
     assert (settings.columns, settings.methods, settings.unit) == (("age", "sex"), ("hpdp-dp",), "id")
     assert settings.max_epsilon_per_study == Decimal("0.3")
     assert (settings.min_collusion, settings.max_cells, settings.workers) == (0, 5, 4)
+
+
+@pytest.mark.parametrize("delta", ["1e-9", "1e-09", "1.0e-9", "0.000000001", "'1e-9'"])
+def test_a_cap_on_rho_is_written_as_epsilon_and_delta(tmp_path: Path, delta: str) -> None:
+    """YAML readers take 1e-9 for text."""
+    path = tmp_path / "party.yaml"
+    pair = f"{{epsilon: 0.8, delta: {delta}}}"
+    path.write_text(f"{yaml.safe_dump(PARTY)}max_rho_total: {pair}\nmax_rho_per_study: {pair}\n")
+    settings = load_settings(PartySettings, path)
+    rho = Fraction("0.00976032164611")
+    assert settings.cap == Cost(Fraction(2), rho)
+    assert settings.max_rho_per_study is not None
+    assert settings.max_rho_per_study.cost == Cost.concentrated(rho)
+
+
+def test_a_cap_that_no_rho_keeps_within_is_none_at_all() -> None:
+    assert RhoCap.model_validate({"epsilon": "1e-30", "delta": "1e-30"}).cost == FREE
 
 
 @pytest.mark.parametrize(
@@ -107,6 +127,14 @@ def test_the_whole_policy_is_read(tmp_path: Path) -> None:
         ("party", {"max_epsilon_total": True}, "max_epsilon_total", "decimal number"),
         ("party", {"max_epsilon_total": None}, "max_epsilon_total", "decimal number"),
         ("party", {"max_epsilon_per_study": -0.5}, "max_epsilon_per_study", "greater than or equal to 0"),
+        ("party", {"max_rho_total": "0.8"}, "max_rho_total", "must be {epsilon: ..., delta: ...}"),
+        ("party", {"max_rho_per_study": 1}, "max_rho_per_study", "must be {epsilon: ..., delta: ...}"),
+        ("party", {"max_rho_total": {"epsilon": 1}}, "max_rho_total.delta", "required"),
+        ("party", {"max_rho_total": {"delta": "1e-9"}}, "max_rho_total.epsilon", "required"),
+        ("party", {"max_rho_total": {"epsilon": 0, "delta": "1e-9"}}, "max_rho_total.epsilon", "greater than 0"),
+        ("party", {"max_rho_total": {"epsilon": 1, "delta": 0}}, "max_rho_total.delta", "greater than 0"),
+        ("party", {"max_rho_total": {"epsilon": 1, "delta": 1}}, "max_rho_total.delta", "less than 1"),
+        ("party", {"max_rho_per_study": {"epsilon": 1, "delta": "x"}}, "max_rho_per_study.delta", "decimal number"),
         ("party", {"min_collusion": -1}, "min_collusion", "greater than or equal to 0"),
         ("party", {"min_parties": 0}, "min_parties", "greater than or equal to 1"),
         ("party", {"min_key_bits": 1024}, "min_key_bits", "greater than or equal to 2048"),

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from synod.common.privacy.coins import Coins
 from synod.common.study.encoding import Coding, codings_of, decode_numbers, encode_numbers
 from tests.support.studies import categorical, integer, make_study, real
 
@@ -24,7 +25,7 @@ def codes_of(numeric: Coding) -> Any:
 
 
 def decode(numeric: Coding, codes: Any, seed: int = 0) -> Any:
-    return decode_numbers(numeric, codes, rng=np.random.default_rng(seed))
+    return decode_numbers(numeric, codes, coins=Coins.public(seed, "values"))
 
 
 @pytest.mark.parametrize(

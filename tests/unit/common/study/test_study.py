@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from synod.common.crypto.canonical import canonical_bytes
+from synod.common.privacy.cost import Cost
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import LARGEST_ROSTER, LARGEST_SCHEMA, known_methods, load_study, parse_study
 from tests.support.keys import pinned
@@ -42,6 +43,7 @@ def entry(index: int, **changes: Any) -> dict[str, Any]:
 
 
 REMOVED: Any = None
+METHODS = "name must be one of adaptive, dp-ccbn, dp-subn, hpdp-dp, independent"
 
 
 @pytest.mark.parametrize(
@@ -61,12 +63,12 @@ REMOVED: Any = None
         ({"method": "hpdp-dp"}, "method:", "is a mapping with a name"),
         ({"method": 5}, "method:", "is a mapping with a name"),
         ({"method": ["hpdp-dp"]}, "method:", "is a mapping with a name"),
-        ({"method": {}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
-        ({"method": {"name": "magic"}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
-        ({"method": {"name": ["hpdp-dp"]}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
-        ({"method": {"name": {"a": 1}}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
-        ({"method": {"name": 5}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
-        ({"method": {"name": None}}, "method:", "name must be one of dp-ccbn, dp-subn, hpdp-dp, independent"),
+        ({"method": {}}, "method:", METHODS),
+        ({"method": {"name": "magic"}}, "method:", METHODS),
+        ({"method": {"name": ["hpdp-dp"]}}, "method:", METHODS),
+        ({"method": {"name": {"a": 1}}}, "method:", METHODS),
+        ({"method": {"name": 5}}, "method:", METHODS),
+        ({"method": {"name": None}}, "method:", METHODS),
         ({"method": {"name": "hpdp-dp", 5: 6}}, "method.5:", "Keys should be strings"),
         ({"method": {"name": "hpdp-dp", "version": 2}}, "method.version:", "should be 1"),
         ({"method": {"name": "hpdp-dp", "theta": 6}}, "method.theta", "not known"),
@@ -109,6 +111,19 @@ REMOVED: Any = None
         ({"epsilon": [1]}, "epsilon", "decimal number"),
         ({"epsilon": "nan"}, "epsilon", "decimal number"),
         ({"epsilon": "1e-40"}, "epsilon", "decimal number of reasonable size"),
+        ({"delta": "little"}, "delta:", "decimal number"),
+        ({"delta": True}, "delta:", "decimal number"),
+        ({"delta": 1e-9}, "delta:", "decimal number"),
+        ({"delta": "-1e-9"}, "delta:", "at least 0 and below 1, such as 1e-9"),
+        ({"delta": 1}, "delta:", "at least 0 and below 1, such as 1e-9"),
+        ({"delta": "0.001"}, "", "somebody's row could be published outright"),
+        ({"rho": "0.001", "order": 30}, "", "rho and order are of a study with delta"),
+        ({"delta": 0, "rho": "0.001", "order": 30}, "", "rho and order are of a study with delta"),
+        ({"delta": "1e-9", "rho": "0.001"}, "", "go together"),
+        ({"delta": "1e-9", "order": 30}, "", "go together"),
+        ({"delta": "1e-9", "rho": "0.02", "order": "34.8651"}, "", "is not within epsilon 1 and delta 1e-9."),
+        ({"delta": "1e-9", "rho": 0, "order": "34.8651"}, "", "rho 0 at order 34.8651 is not within"),
+        ({"delta": "1e-9", "rho": "0.001", "order": 1}, "", "at order 1 is not within"),
         ({"collusion": -1}, "collusion", "greater than or equal to 0"),
         ({"collusion": "1"}, "collusion", "valid integer"),
         ({"collusion": True}, "collusion", "valid integer"),
@@ -149,6 +164,25 @@ def test_a_broken_rule_is_named_with_its_key(changes: dict[str, Any], key: str, 
     found = complaint(**changes)
     assert f" {key}" in found
     assert rule in found
+
+
+@pytest.mark.parametrize(
+    ("changes", "hint"),
+    [
+        ({"epsilon": "0"}, "Correct it and try again."),
+        ({"rho": "0.01"}, "Leave rho and order out to have them follow."),
+        ({"delta": "0.5"}, "Write 1e-9, or at most 0.0006."),
+        ({"delta": "0.5", "roster": [{**entry(i), "rows": 10**7} for i in range(2)]}, "Write 1e-9, or at most 5e-9."),
+        ({"schema": [categorical("a", ("x", ""))]}, "Use `nullable: true` for it."),
+        ({"schema": [{**categorical("a", 2), "categories": [0, 1]}]}, "Put it in quotes."),
+        ({"schema": [{**categorical("a", 2), "taxonomy": [["x", "y"]]}]}, "Give categories or a taxonomy."),
+    ],
+)
+def test_an_error_has_one_hint(changes: dict[str, Any], hint: str) -> None:
+    with pytest.raises(SynodError) as caught:
+        parse_study(study_document(**changes), "x")
+    assert caught.value.hint == hint
+    assert ";" not in caught.value.sentence
 
 
 def test_further_broken_rules_are_counted() -> None:
@@ -197,6 +231,9 @@ def test_resolving_writes_every_default_out() -> None:
         "name": "care-survey",
         "method": {"name": "hpdp-dp", "version": 1, "contribution": "0.9", "levels": 256, "link": "copula"},
         "epsilon": "0.8",
+        "delta": None,
+        "rho": None,
+        "order": None,
         "collusion": 1,
         "rows": 7,
         "key_bits": 3072,
@@ -241,6 +278,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
         rows=draw(st.none() | st.integers(1, 10**6)),
         seed=draw(st.none() | st.integers(0, 2**53 - 1)),
         method={"name": "hpdp-dp", "contribution": draw(st.sampled_from(["0.50", "1", Decimal("0.9")]))},
+        delta=draw(st.none() | st.sampled_from(["0", "1e-9", "1e-12", Decimal("1e-8")])),
         roster=[entry(i, rows=draw(st.integers(1, 10**6))) for i in range(parties)],
         schema=schema,
     )
@@ -261,6 +299,7 @@ def test_resolving_is_a_fixed_point_also_through_json(document: dict[str, Any]) 
     [
         {"name": "care-surveys"},
         {"epsilon": "1.00001"},
+        {"delta": "1e-9"},
         {"collusion": 2},
         {"output_rows": sum(ROWS) + 1},
         {"key_bits": 2056},
@@ -282,6 +321,64 @@ def test_the_hash_changes_with_every_key(changes: dict[str, Any]) -> None:
 @pytest.mark.parametrize("epsilon", ["0.8", "0.80", Decimal("0.8"), Decimal("0.8000"), "8e-1"])
 def test_the_hash_does_not_depend_on_how_a_decimal_is_written(epsilon: Any) -> None:
     assert make_study(epsilon=epsilon).digest() == make_study(epsilon="0.8").digest()
+
+
+@pytest.mark.parametrize("delta", ["1e-9", "1e-09", "1.0e-9", "0.000000001", "'1e-9'", '"0.000000001"'])
+def test_delta_is_read_as_people_write_it(tmp_path: Path, delta: str) -> None:
+    """YAML readers take 1e-9 for text, and 1.0e-9 for a number."""
+    path = tmp_path / "study.yaml"
+    path.write_text(json.dumps(study_document())[:-1] + f", delta: {delta}}}")
+    resolved = load_study(path).resolve()
+    assert resolved.to_json()["delta"] == "0.000000001"
+    assert resolved.digest() == make_study(delta="1e-9").digest()
+
+
+@pytest.mark.parametrize("delta", [0, "0", "0.0", "0e-9"])
+def test_no_delta_and_a_delta_of_0_are_pure(delta: Any) -> None:
+    study = make_study(delta=delta)
+    assert study == make_study()
+    assert study.budget == Cost.pure(Fraction(1))
+    assert [study.to_json()[key] for key in ("delta", "rho", "order")] == [None, None, None]
+
+
+@pytest.mark.parametrize(("epsilon", "rho", "order"), [("0.2", 0.000675, 153.4), ("0.8", 0.00976, 42.7)])
+def test_rho_and_its_order_are_resolved_from_epsilon_and_delta(epsilon: str, rho: float, order: float) -> None:
+    study = make_study(epsilon=epsilon, delta="1e-9")
+    assert study.rho is not None
+    assert study.order is not None
+    assert float(study.rho) == pytest.approx(rho, rel=1e-3)
+    assert float(study.order) == pytest.approx(order, rel=1e-3)
+    assert study.budget == Cost.concentrated(study.rho)
+    assert study.to_json()["rho"] == str(study.rho)
+    assert parse_study(study.to_json(), "x") == study == study.resolve()
+
+
+def test_less_rho_than_allowed_is_kept_and_more_is_refused_by_whoever_parses() -> None:
+    """So both sides check the inequality: the curator when a study is submitted, a party when it reads one."""
+    document = make_study(delta="1e-9").to_json()
+    less = parse_study({**document, "rho": "0.0149"}, "x").resolve()
+    assert less.budget == Cost.concentrated(Decimal("0.0149"))
+    for change in ({"rho": "0.0149730576736"}, {"epsilon": "0.9"}, {"delta": "1e-10"}, {"order": "40"}):
+        with pytest.raises(SynodError, match="Leave rho and order out to have them follow"):
+            parse_study({**document, **change}, "x")
+
+
+def test_a_delta_above_one_in_ten_times_the_rows_is_refused() -> None:
+    rows = (100, 200, 700)
+    assert make_study(rows=rows, delta="0.0001").delta == Decimal("0.0001")
+    with pytest.raises(SynodError) as caught:
+        make_study(rows=rows, delta="0.0001" + "0" * 40 + "1")
+    assert "is too large for 1,000 rows, because somebody's row could be published outright" in caught.value.sentence
+    assert caught.value.hint == "Write 1e-9, or at most 0.0001."
+    assert make_study(rows=(1, 2, 3), delta="0.01").delta == Decimal("0.01")
+    with pytest.raises(SynodError, match=r"at most 0\.01\."):
+        make_study(rows=(1, 2, 3), delta="0.02")
+
+
+def test_so_little_that_no_noise_is_large_enough_is_refused() -> None:
+    with pytest.raises(SynodError, match="no noise is large enough") as caught:
+        make_study(epsilon="1e-30", delta="1e-30")
+    assert caught.value.code is Code.INVALID
 
 
 def test_epsilon_is_exact() -> None:

@@ -148,6 +148,11 @@ def test_the_figures_for_52_bits() -> None:
     assert expected_variance(nocd, bits) / expected_variance(fours, bits) == pytest.approx(1.56, abs=0.01)
 
 
+def test_at_rho_the_variance_grows_with_the_number_of_views_and_not_with_its_square() -> None:
+    assert expected_variance(design_views((2,) * 13), (2,) * 13, at_rho=True) == 13 * 4
+    assert expected_variance(((0,),) * 3, (5,), at_rho=True) == 3
+
+
 def test_known_optima() -> None:
     assert expected_variance(design_views((2,) * 13), (2,) * 13) == 13**2 * 4
     assert expected_variance(design_views((2,) * 16), (2,) * 16) == 20**2 * 4

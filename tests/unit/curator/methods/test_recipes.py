@@ -1,34 +1,30 @@
 """The network methods over in-process parties: awkward shapes, the schema back intact, and the plan to the letter."""
 
-import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any, TypeVar
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
-from synod.common.crypto.canonical import Json, canonical_bytes
+from synod.common.crypto.canonical import canonical_bytes
 from synod.common.methods.dp_ccbn import candidate_families, largest_sum
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries.base import Query, check_within
+from synod.common.protocol.queries.base import check_within
 from synod.common.protocol.queries.marginals import SumMarginals
-from synod.common.protocol.queries.parsing import check_feasible, parse_query, read_query
+from synod.common.protocol.queries.parsing import check_feasible
 from synod.common.protocol.queries.rows import share_rows
 from synod.common.protocol.steps import QueryKind
 from synod.common.runtime.errors import Code, SynodError
-from synod.common.study.encoding import Codes, codings_of
+from synod.common.study.encoding import Codes
 from synod.common.study.features import features_of, sizes_of
 from synod.common.study.study import Study
-from synod.curator.methods import base
-from synod.curator.methods.base import Parties, Publication
+from synod.curator.methods.base import Publication
 from synod.curator.methods.dp_ccbn import list_candidates
-from synod.curator.release.files import decode_table
-from synod.deploy.simulate import InProcessParties, publish_in_process
+from synod.deploy.simulate import publish_in_process
 from tests.support.keys import seeded
-from tests.support.studies import categorical, draw_columns, integer, make_study, real
+from tests.support.recipes import check_publication, check_run, draw_tables, record
+from tests.support.studies import categorical, integer, make_study, real
 
 METHODS: dict[str, dict[str, Any]] = {
     "sequential": {"name": "dp-subn"},
@@ -55,80 +51,6 @@ MIXED: list[dict[str, Any]] = [
 
 def publish(study: Study, tables: Sequence[Sequence[Codes]], coins: int = 1, seed: int = 1) -> Publication:
     return publish_in_process(study, tables, coins=seeded(coins), rng=np.random.default_rng(seed))
-
-
-def draw_tables(study: Study) -> list[tuple[Codes, ...]]:
-    return [draw_columns(study, entry.name) for entry in study.roster]
-
-
-def check_publication(study: Study, publication: Publication) -> pa.Table:
-    """Schema, types and domains are the study's, and the model is fit for canonical JSON."""
-    codings = codings_of(study)
-    assert [column.dtype for column in publication.columns] == [coding.dtype for coding in codings]
-    assert all(int(c.max()) < coding.size for c, coding in zip(publication.columns, codings, strict=True))
-    assert canonical_bytes(publication.model)
-    table = decode_table(study, publication.columns, rng=np.random.default_rng(2))
-    assert table.num_rows == study.rows
-    assert table.column_names == [attribute.name for attribute in study.attributes]
-    for attribute, column in zip(study.attributes, table.columns, strict=True):
-        assert attribute.nullable or column.null_count == 0
-        values = {value for value in column.to_pylist() if value is not None}
-        match attribute.type:
-            case "categorical":
-                assert column.type == pa.string()
-                assert values <= set(attribute.categories)
-            case "integer":
-                assert column.type == pa.int64()
-                assert all(attribute.min <= value <= attribute.max for value in values)
-            case "real":
-                assert column.type == pa.float64()
-                assert all(float(attribute.min) <= value <= float(attribute.max) for value in values)
-    return table
-
-
-@dataclass
-class Recorder:
-    """Parties in process that note each question, and hold it to what a real party would check."""
-
-    inner: InProcessParties
-    asked: list[tuple[str, QueryKind]] = field(default_factory=list)
-    remembered: list[str] = field(default_factory=list)
-
-    async def ask(self, label: str, query: Query[AnswerT]) -> AnswerT:
-        study = self.inner.study
-        assert parse_query(query.to_proto(), study) == query
-        assert read_query(query.to_json(), study) == query
-        check_within(query, plan_study(study).step(label), study)
-        self.asked.append((label, query.kind))
-        return await self.inner.ask(label, query)
-
-    async def compute(self, work: Callable[[], T]) -> T:
-        return await self.inner.compute(work)
-
-    async def remember(self, label: str, compute: Callable[[], Json]) -> Json:
-        self.remembered.append(label)
-        return await self.inner.remember(label, compute)
-
-
-def record(study: Study, tables: Sequence[Sequence[Codes]]) -> tuple[Publication, Recorder]:
-    rng = np.random.default_rng(1)
-    recorder = Recorder(InProcessParties(study, tables, seeded(1), rng))
-    parties: Parties = recorder
-
-    async def run() -> Publication:
-        return await base.publish(study, parties, rng=rng)
-
-    return asyncio.run(run()), recorder
-
-
-def check_run(study: Study) -> Publication:
-    """A run over random tables: the planned steps, in order, each once; and a sound publication."""
-    tables = draw_tables(study)
-    publication, recorder = record(study, tables)
-    assert recorder.asked == [(step.label, step.kind) for step in plan_study(study).steps]
-    assert len(set(recorder.remembered)) == len(recorder.remembered)
-    check_publication(study, publication)
-    return publication
 
 
 # Shapes

@@ -13,6 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from synod.common.crypto.identity import fingerprint
+from synod.common.privacy.coins import Coins
 from synod.common.protocol.manifest import verify_release
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.encoding import Codes, codings_of
@@ -34,9 +35,6 @@ TYPED: list[dict[str, Any]] = [
 ]
 
 
-RNG = np.random.default_rng(0)
-
-
 def columns_of(study: Study, *codes: list[int]) -> list[Codes]:
     return [np.array(c, dtype=coding.dtype) for c, coding in zip(codes, codings_of(study), strict=True)]
 
@@ -53,7 +51,7 @@ def read_csv(path: Path) -> list[list[str]]:
 def test_types_and_nulls_come_back(tmp_path: Path) -> None:
     study = make_study(schema=TYPED)
     columns = columns_of(study, [0, 1, 2, 3], [0, 128, 256, 257], [0, 128, 256, 257], [0, 0, 0, 0])
-    table = decode_table(study, columns, rng=RNG)
+    table = decode_table(study, columns, coins=Coins.public(0, "values"))
     assert [str(kind) for kind in table.schema.types] == ["string", "int64", "double", "int64"]
     expected = {
         "text": ["01", "NA", "é", None],
@@ -78,7 +76,7 @@ def test_types_and_nulls_come_back(tmp_path: Path) -> None:
 def test_every_number_stays_in_its_domain() -> None:
     study = make_study(schema=[TYPED[1], TYPED[2]])
     levels = list(range(257))
-    table = decode_table(study, columns_of(study, levels, levels), rng=RNG).to_pydict()
+    table = decode_table(study, columns_of(study, levels, levels), coins=Coins.public(0, "values")).to_pydict()
     assert set(table["whole"]) == set(range(-5, 6))
     assert all(isinstance(value, int) for value in table["whole"])
     assert (min(table["real"]), max(table["real"])) == (-0.5, 0.5)
@@ -87,7 +85,9 @@ def test_every_number_stays_in_its_domain() -> None:
 
 def test_texts_that_need_quotes_get_them(tmp_path: Path) -> None:
     study = make_study(schema=QUOTED)
-    table = decode_table(study, columns_of(study, [0, 1, 2, 3, 4, 3], [0, 128, 256, 257, 0, 0]), rng=RNG)
+    table = decode_table(
+        study, columns_of(study, [0, 1, 2, 3, 4, 3], [0, 128, 256, 257, 0, 0]), coins=Coins.public(0, "values")
+    )
     write_csv(table, tmp_path / "t.csv")
     assert read_csv(tmp_path / "t.csv") == [
         ['a, "quoted" name', "n"],
@@ -102,7 +102,7 @@ def test_texts_that_need_quotes_get_them(tmp_path: Path) -> None:
 
 def test_only_a_name_needs_quotes(tmp_path: Path) -> None:
     study = make_study(schema=[categorical("a,b", ("x", "y"))])
-    write_csv(decode_table(study, columns_of(study, [0, 1]), rng=RNG), tmp_path / "t.csv")
+    write_csv(decode_table(study, columns_of(study, [0, 1]), coins=Coins.public(0, "values")), tmp_path / "t.csv")
     assert read_csv(tmp_path / "t.csv") == [["a,b"], ["x"], ["y"]]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from synod.common.study.study import load_study
+from synod.deploy.cli.evaluate import PART, WORSE
 from synod.deploy.evaluate import marginals
 from synod.deploy.evaluate.marginals import measure_marginals
 from synod.deploy.evaluate.tables import make_table, read_columns
@@ -97,6 +98,80 @@ def test_the_figures_for_people(tables: tuple[Path, Path, Path]) -> None:
     assert "Drawn" not in ending.out
 
 
+def test_columns_alone_stand_beside_every_figure(tables: tuple[Path, Path, Path]) -> None:
+    """Age follows sex, which columns alone cannot keep: they are good for one column and bad for two."""
+    study, real, _ = tables
+    tables = study, real, real
+    keys = ["sha256:" + digit * 64 for digit in "12"]
+    write_study(study, epsilon=200, roster={"north": (keys[0], 100), "valley": (keys[1], 200)})
+    figures = evaluate(tables, "--target", "sex")
+    alone = figures["columns_alone"]
+    assert alone == evaluate(tables, "--target", "sex")["columns_alone"], "the same in every run"
+    assert alone["tvd1"] < 0.02
+    assert alone["tvd2"] > figures["tvd2"]
+    assert alone["tvd3"] > figures["tvd3"]
+    assert alone["misclassification"]["sex"] > figures["misclassification"]["sex"]["synthetic"]
+    assert alone["mutual_information"] is None
+    out = synod("evaluate", *tables[1:], "--study", study, "--target", "sex").out
+    assert "Columns alone: what is left if each column is published by itself" in out
+    assert out.count("columns alone") == 3, "in each table"
+    for name in ("tvd", "hellinger"):
+        for order in (1, 2, 3):
+            assert f"{figures[f'{name}{order}']:.4f}" in out
+            assert f"{alone[f'{name}{order}']:.4f}" in out
+    for figure in (*alone["range_queries"].values(), alone["misclassification"]["sex"]):
+        assert f"{figure:.4f}" in out
+    assert "worse than columns alone" not in out
+
+
+def test_a_table_that_is_worse_than_columns_alone_is_called_that(tables: tuple[Path, Path, Path]) -> None:
+    study, real, synthetic = tables
+    keys = ["sha256:" + digit * 64 for digit in "12"]
+    for roster, rows in (({}, 300), ({"north": (keys[0], 100), "valley": (keys[1], 200)}, 50)):
+        write_study(study, epsilon=200, roster=roster)
+        synthetic.write_text(f"{HEADER}\n" + "F,0,0,a\n" * rows)
+        out = synod("evaluate", real, synthetic, "--study", study).out
+        assert WORSE in out
+        assert PART not in out
+        alone = evaluate(tables)["columns_alone"]
+        assert evaluate(tables)["tvd2"] > alone["tvd2"]
+        assert (alone["real_rows_are_all"], alone["is_better_for_pairs"]) == (True, True)
+
+
+@pytest.mark.parametrize("roster", [{}, {"north": ("sha256:" + "1" * 64, 300), "valley": ("sha256:" + "2" * 64, 900)}])
+def test_a_part_of_the_rows_gives_no_verdict(tables: tuple[Path, Path, Path], roster: dict[str, Any]) -> None:
+    """A good release of 1,200 rows, on the rows of a party whose shares are others: columns alone knows these."""
+    study, real, synthetic = tables
+    write_study(study, epsilon=200, roster=roster)
+    real.write_text(f"{HEADER}\n" + "F,30,500,a\n" * 300)
+    write_rows(synthetic, 1_200, 2)
+    out = synod("evaluate", real, synthetic, "--study", study).out
+    assert PART in out
+    assert WORSE not in out
+    figures = evaluate(tables)
+    alone = figures["columns_alone"]
+    assert figures["tvd2"] > alone["tvd2"], "which says nothing about the release"
+    assert (alone["real_rows_are_all"], alone["is_better_for_pairs"]) == (False, None)
+
+
+def test_the_worst_marginals_have_columns_alone_beside_them(tables: tuple[Path, Path, Path]) -> None:
+    figures = evaluate(tables)
+    (all_four,) = [described["worst"] for described in figures["marginals"] if described["order"] == 1]
+    assert len(all_four) == 4, "so their means are the averages"
+    for key in ("tvd", "hellinger"):
+        mean = np.mean([worst["columns_alone"][key] for worst in all_four])
+        assert mean == pytest.approx(figures["columns_alone"][f"{key}1"])
+
+
+def test_columns_alone_follow_the_budget(tables: tuple[Path, Path, Path]) -> None:
+    """Less epsilon is more noise; a study with a delta need not be resolved."""
+    figures = []
+    for budget in ({"epsilon": "0.05"}, {"epsilon": "0.05", "delta": "1e-4"}, {"epsilon": "20"}):
+        write_study(tables[0], roster={}, **budget)
+        figures.append(evaluate(tables)["columns_alone"]["tvd1"])
+    assert min(figures[:2]) > 10 * figures[2]
+
+
 def test_bits_are_more_marginals(tables: tuple[Path, Path, Path]) -> None:
     figures = evaluate(tables, "--encoding", "bits")
     assert figures["encoding"] == "bits"
@@ -133,7 +208,12 @@ def test_a_study_without_a_roster_or_with_another_number_of_rows(tables: tuple[P
     before = evaluate(tables)
     assert before["rows"]["real"] != 10, "the roster's"
     write_study(tables[0], roster={})
-    assert evaluate(tables) == before
+    after = evaluate(tables)
+    assert after.pop("columns_alone") != before.pop("columns_alone"), "one party's noise, on as many rows as there are"
+    for described in (*before["marginals"], *after["marginals"]):
+        for worst in described["worst"]:
+            worst.pop("columns_alone")
+    assert after == before
 
 
 def test_a_folder_of_real_tables_and_a_release(tables: tuple[Path, Path, Path], tmp_path: Path) -> None:
@@ -159,6 +239,9 @@ def test_mutual_information_of_a_release(tables: tuple[Path, Path, Path], tmp_pa
         assert evaluate(tables, "--network", network)["mutual_information"] == held
     text = synod("evaluate", real, release, "--study", study).out
     assert f"{held['real']:.3f} bits in the real rows" in text
+    alone = evaluate((study, real, release))["columns_alone"]["mutual_information"]
+    assert alone < held["real"] / 2, "what one column tells about another is lost"
+    assert f"{alone:.3f} with columns alone" in text
 
 
 def test_misclassification_of_targets(tables: tuple[Path, Path, Path]) -> None:

@@ -3,6 +3,7 @@
 import json
 import shutil
 import sqlite3
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,13 @@ import pytest
 
 from synod.common.crypto.canonical import canonical_hash
 from synod.common.crypto.identity import Identity, verify
+from synod.common.privacy.conversion import spent_epsilon
+from synod.common.privacy.cost import Cost
 from synod.party.ledger import LEDGER_FILE, Ledger
 from tests.support.commands import HEADER, complaint, synod, write_party, write_study
 from tests.support.studies import binary
 
+CAP = Cost(Fraction(2), Fraction("0.00976032164611"))
 OTHER = ("sha256:" + "2" * 64, 7)
 
 
@@ -73,7 +77,9 @@ def test_init_after_a_loss(config: Path) -> None:
     assert own_key(config) == key
     study = study_for(config)
     assert "fully spent" in complaint(party("approve", config, study, "--yes"), 3)
-    ending = party("init", config, "--spent", "4/5")
+    assert "both kinds" in complaint(party("init", config, "--spent", "4/5"), 2)
+    assert "both kinds" in complaint(party("init", config, "--spent-rho", "1/100"), 2)
+    ending = party("init", config, "--spent", "4/5", "--spent-rho", "0")
     assert ending.code == 0
     assert "fully spent" not in ending.out
     assert ledger(config)["spent"] == "epsilon:4/5"
@@ -83,6 +89,7 @@ def test_init_after_a_loss(config: Path) -> None:
 @pytest.mark.parametrize("text", ["much", "-1", "1/0", "nan", "", "inf"])
 def test_init_with_an_epsilon_that_is_none(tmp_path: Path, text: str) -> None:
     path = write_party(tmp_path / "north")
+    assert "is not a rho" in complaint(party("init", path, "--spent", "1", "--spent-rho", text), 2)
     assert "is not an epsilon" in complaint(party("init", path, "--spent", text), 2)
     assert not (path.parent / "state").exists()
 
@@ -91,6 +98,9 @@ def test_what_was_declared_does_not_go_down(config: Path) -> None:
     party("init", config, "--spent", "1.5")
     complaint(party("init", config, "--spent", "0"), 3)
     assert ledger(config)["spent"] == "epsilon:3/2"
+    party("init", config, "--spent", "1.5", "--spent-rho", "0.01")
+    assert "`--spent` and `--spent-rho`" in complaint(party("init", config, "--spent", "2"), 3)
+    assert ledger(config)["spent"] == "epsilon:3/2+rho:1/100"
 
 
 @pytest.mark.parametrize("verb", ["fingerprint", "ledger", "revoke x"])
@@ -108,6 +118,7 @@ def test_before_init(tmp_path: Path, verb: str) -> None:
         ({"address": "nowhere"}, "address"),
         ({"max_epsilon_total": -1}, "max_epsilon_total"),
         ({"approve": "always"}, "approve"),
+        ({"max_rho_total": 0.8}, "max_rho_total: must be {epsilon: ..., delta: ...}. Write such as {epsilon: 0.8, del"),
     ],
 )
 def test_a_configuration_that_is_none(tmp_path: Path, change: dict[str, Any], sentence: str) -> None:
@@ -260,6 +271,80 @@ def test_the_ledger_for_people(config: Path) -> None:
     assert (ending.code, ending.err) == (0, "")
     assert "patients: spent epsilon 0, held epsilon 1, of epsilon 2 in all" in ending.out
     assert "care-survey" in ending.out
+
+
+RHO: dict[str, Any] = {"max_rho_total": {"epsilon": "0.8", "delta": "1e-9"}}
+
+
+@pytest.fixture
+def other_config(tmp_path: Path) -> Path:
+    """A party that allows studies with a delta."""
+    path = write_party(tmp_path / "north", **RHO)
+    assert synod("party", "init", "--config", path).code == 0
+    return path
+
+
+def test_the_ledger_shows_both_sums_and_what_they_come_to(other_config: Path) -> None:
+    party("approve", other_config, study_for(other_config, epsilon="0.5", delta="1e-9"), "--yes")
+    party("init", other_config, "--spent", "0.1", "--spent-rho", "0.001")
+    ending = party("ledger", other_config)
+    assert (
+        "patients: spent epsilon 0.1 and rho 0.001 (epsilon 0.24512 at delta 1e-9), held rho 0.003953 (epsilon 0.5 at "
+        "delta 1e-9), of epsilon 2 and rho 0.00976 (epsilon 0.8 at delta 1e-9) in all\n"
+    ) in ending.out
+    assert "Spent as (epsilon, delta): epsilon 0.3" in ending.out
+    assert "at delta 1e-9" in ending.out
+    shown = ledger(other_config)
+    assert (shown["spent"], shown["cap"]) == ("epsilon:1/10+rho:1/1000", str(CAP))
+    cost = Cost.parse(shown["spent"])
+    assert shown["spent_at_delta"] == {"epsilon": str(spent_epsilon(cost, Fraction("1e-9"))), "delta": "1e-9"}
+
+
+def test_a_pure_ledger_is_shown_without_delta(config: Path) -> None:
+    assert "delta" not in party("ledger", config).out
+    assert ledger(config)["spent_at_delta"] is None
+
+
+def test_rho_that_was_spent_is_shown_also_where_the_policy_allows_no_more(config: Path) -> None:
+    party("init", config, "--spent-rho", "1/1000")
+    assert "Spent as (epsilon, delta): epsilon 0.24" in party("ledger", config).out
+    assert ledger(config)["spent"] == "rho:1/1000"
+
+
+def test_a_study_with_delta_says_what_delta_means(other_config: Path) -> None:
+    study = study_for(other_config, epsilon="0.5", delta="1e-9")
+    out = party("approve", other_config, study, "--dry-run").out
+    assert "Study care-survey, hpdp-dp, (epsilon, delta) = (0.5, 1e-9)" in out
+    assert "and by 1e-9, which is delta, beside that" in out
+    assert "a person with m rows has m\u00b2 times that" in out
+    assert "It fits, and would cost rho 0.003953 (epsilon 0.5 at delta 1e-9). Nothing was reserved." in out
+
+
+def test_a_refusal_speaks_of_epsilon_to_whom_wrote_it(other_config: Path) -> None:
+    party("init", other_config, "--spent", "0.1", "--spent-rho", "0.001")
+    study = study_for(other_config, epsilon="0.8", delta="1e-9")
+    assert complaint(party("approve", other_config, study, "--yes"), 3) == (
+        "the study asks for rho 0.00976 (epsilon 0.8 at delta 1e-9); patients has spent rho 0.001 (epsilon 0.24512 at "
+        "delta 1e-9) and holds rho 0 for open studies, of rho 0.00976 (epsilon 0.8 at delta 1e-9) in all. Ask for "
+        "less, or raise `max_rho_total` if your policy allows it."
+    )
+    told = complaint(party("approve", other_config, study_for(other_config, epsilon="2"), "--yes"), 3)
+    assert "asks for epsilon 2; patients has spent epsilon 0.1 and holds epsilon 0 for" in told
+    assert "rho" not in told
+
+
+def test_the_policys_delta_is_that_of_what_is_told(tmp_path: Path) -> None:
+    path = write_party(tmp_path / "north", max_rho_total={"epsilon": "0.8", "delta": "1e-5"})
+    synod("party", "init", "--config", path)
+    assert "of epsilon 2 and rho 0.02026 (epsilon 0.8 at delta 0.00001) in all" in party("ledger", path).out
+    told = complaint(party("approve", path, study_for(path, epsilon="1", delta="1e-5"), "--yes"), 3)
+    assert "asks for rho 0.03056 (epsilon 1 at delta 0.00001)" in told
+    assert "of rho 0.02026 (epsilon 0.8 at delta 0.00001) in all" in told
+
+
+def test_a_study_with_delta_needs_a_cap_on_rho(config: Path) -> None:
+    said = complaint(party("approve", config, study_for(config, epsilon="0.5", delta="1e-9"), "--yes"), 3)
+    assert "Set `max_rho_total: {epsilon: ..., delta: ...}`" in said
 
 
 def test_the_exported_chain_can_be_checked_by_others(config: Path) -> None:

@@ -16,7 +16,7 @@ from synod.common.study.encoding import codings_of
 from synod.common.study.study import load_study
 from synod.party.table.encode import read_table
 from tests.support.commands import complaint, synod, write_study
-from tests.support.studies import binary
+from tests.support.studies import binary, categorical, integer, make_study
 
 
 @pytest.fixture
@@ -53,9 +53,9 @@ def test_check_without_a_roster(tmp_path: Path) -> None:
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "unknown key": ({"epsilons": 1}, "epsilons is not known"),
     "unknown method": ({"method": {"name": "magic"}}, "method"),
-    "a later method": ({"method": {"name": "privbayes"}}, "name must be one of dp-ccbn, dp-subn"),
-    "a list of methods": ({"method": {"name": ["hpdp-dp"]}}, "name must be one of dp-ccbn, dp-subn"),
-    "a method without keys": ({"method": "hpdp-dp"}, "is a mapping with a name, one of dp-ccbn, dp-subn"),
+    "a later method": ({"method": {"name": "privbayes"}}, "name must be one of adaptive, dp-ccbn"),
+    "a list of methods": ({"method": {"name": ["hpdp-dp"]}}, "name must be one of adaptive, dp-ccbn"),
+    "a method without keys": ({"method": "hpdp-dp"}, "is a mapping with a name, one of adaptive, dp-ccbn"),
     "epsilon of text": ({"epsilon": "much"}, "epsilon"),
     "epsilon of nothing": ({"epsilon": 0}, "epsilon"),
     "rows of a fraction": ({"rows": 1.5}, "rows"),
@@ -65,7 +65,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "a name with a slash": ({"name": "../x"}, "name"),
     "a number for a category": (
         {"schema": [{"name": "a", "type": "categorical", "categories": [0, 1]}]},
-        "put it in quotes",
+        "Put it in quotes",
     ),
     "twice the same attribute": (
         {"schema": [{"name": "a", "type": "integer", "min": 0, "max": 1}] * 2},
@@ -96,9 +96,21 @@ def test_check_refuses_iterations_that_are_too_large(tmp_path: Path, attributes:
         assert "DP-CCBN would ask for more than 500 numbers in one iteration of care-survey" in told
 
 
+def test_check_and_forecast_say_what_delta_means(tmp_path: Path) -> None:
+    path = write_study(tmp_path / "study.yaml", epsilon="0.5", delta="1e-9")
+    for verb in ("check", "forecast"):
+        ending = synod("study", verb, path)
+        assert (ending.code, ending.err) == (0, "")
+        assert "(epsilon, delta) = (0.5, 1e-9)" in ending.out
+        assert "and by 1e-9, which is delta, beside that" in ending.out
+    study = json.loads(synod("study", "check", path, "--json").out)["study"]
+    assert (study["delta"], study["rho"]) == ("0.000000001", str(make_study(epsilon="0.5", delta="1e-9").rho))
+    assert "delta" not in synod("study", "forecast", write_study(tmp_path / "pure.yaml")).out
+
+
 def test_check_refuses_too_little_epsilon_for_the_noise(tmp_path: Path) -> None:
     path = write_study(tmp_path / "study.yaml", epsilon="0.0000000000001")
-    assert "too little epsilon" in complaint(synod("study", "check", path), 2)
+    assert "too little of the study's epsilon" in complaint(synod("study", "check", path), 2)
 
 
 FILES: dict[str, bytes] = {
@@ -127,9 +139,9 @@ def test_a_file_that_is_not_there(tmp_path: Path, command: str) -> None:
 
 
 def forecast(study: Path) -> list[dict[str, Any]]:
-    """The rounds of a study that is of moments, where there are no pairs to cover."""
+    """The rounds of a study that has one way to ask."""
     found = json.loads(synod("study", "forecast", study, "--json").out)
-    assert set(found) == {"rounds", "alternatives"}
+    assert set(found) == {"rounds", "columns_alone", "alternatives", "remarks"}
     assert found["alternatives"] == []
     rounds: list[dict[str, Any]] = found["rounds"]
     return rounds
@@ -167,6 +179,65 @@ def test_the_forecast_error_is_that_of_the_released_sum(study: Path) -> None:
     assert found["error"] == pytest.approx(deviation / (4 * design.unit**2 * 10), rel=1e-6)
 
 
+def columns_alone(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(synod("study", "forecast", path, "--json").out)["columns_alone"]
+    return found
+
+
+@pytest.mark.parametrize("method", ["hpdp-dp", "dp-subn", "dp-ccbn", "independent", "adaptive"])
+def test_every_forecast_tells_the_noise_of_columns_alone(tmp_path: Path, method: str) -> None:
+    """Three columns of two values: a third of epsilon each, and K/(K-t) times the variance of the scale 2 / (1/3)."""
+    schema = [binary(name) for name in "abc"]
+    path = write_study(tmp_path / "s.yaml", method={"name": method}, schema=schema)
+    found = columns_alone(path)
+    assert found["numbers"] == 6
+    assert found["error"] == pytest.approx(math.sqrt(2 * 2 * 6**2) / 10, rel=0.01)
+    out = synod("study", "forecast", path).out
+    assert "Columns alone: the noise on a share of the rows if the whole budget went into one-way tables" in out
+    (line,) = [line for line in out.splitlines() if "│ columns alone" in line]
+    assert f"±{found['error']:.4f}" in line
+
+
+def test_columns_alone_of_a_schema_with_one_bin_are_nothing(tmp_path: Path) -> None:
+    path = write_study(tmp_path / "s.yaml", schema=[integer("age", 0, 100, bins=1)])
+    assert columns_alone(path) is None
+    assert "olumns alone" not in synod("study", "forecast", path).out
+
+
+def wide_study(path: Path, rows: int, **method: object) -> Path:
+    keys = ["sha256:" + digit * 64 for digit in "12"]
+    roster = {"a": (keys[0], rows), "b": (keys[1], rows)}
+    schema = [categorical(f"x{i}", 8) for i in range(6)]
+    return write_study(path, method={"name": "adaptive", **method}, roster=roster, schema=schema)
+
+
+def test_a_forecast_tells_what_an_average_cell_has_against_its_noise(tmp_path: Path) -> None:
+    """Five tables of 64 cells with a fifth of 26 % of epsilon each; two shares of noise of which one is enough."""
+    path = wide_study(tmp_path / "s.yaml", 50_000)
+    rounds = {found["label"]: found for found in forecast(path)}
+    sigma = math.sqrt(2 * 2) * 2 * 5 / 0.26
+    assert rounds["tables-1"]["cell_to_noise"] == pytest.approx(100_000 / (64 * sigma), rel=0.01)
+    assert rounds["tables-1"]["cell_to_noise"] * 64 * rounds["tables-1"]["error"] == pytest.approx(1)
+    assert rounds["agreements-1"]["cell_to_noise"] is None
+    out = synod("study", "forecast", path).out
+    named = ", ".join(f"{label} {rounds[label]['cell_to_noise']:.2g}" for label in ("ones", "tables-1", "tables-2"))
+    assert f"Rows of an average cell against its noise: {named}.\n" in out
+    assert "mostly noise" not in out
+
+
+def test_few_rows_are_told_to_be_too_few_for_pairs(tmp_path: Path) -> None:
+    path = wide_study(tmp_path / "s.yaml", 500)
+    out = synod("study", "forecast", path).out
+    assert "Rows of an average cell against its noise: ones 1.6, tables-1 0.2, tables-2 0.22.\n" in out
+    assert out.count("mostly noise") == 1
+    (remark,) = json.loads(synod("study", "forecast", path, "--json").out)["remarks"]
+    assert remark.startswith("A table of two columns would be mostly noise: an average cell has 0.2 times")
+    assert "Publish columns alone with `rounds: 1`" in remark
+    assert f"- {remark}\n" in out
+    alone = synod("study", "forecast", wide_study(path, 500, rounds=1)).out
+    assert "of two columns" not in alone, "that is what it would do already"
+
+
 def test_forecast_needs_a_roster(tmp_path: Path) -> None:
     told = complaint(synod("study", "forecast", write_study(tmp_path / "study.yaml", roster={})), 2)
     assert "has no roster" in told
@@ -195,10 +266,8 @@ def test_draft_proposes_types_and_domains(tmp_path: Path) -> None:
     found = draft(tmp_path / "t.csv")
     assert list(found) == ["id", "sex", "age", "weight", "flag", "born", "note"]
     assert found["sex"] == {"name": "sex", "type": "categorical", "categories": ["F", "M"]}
-    assert found["age"] == {"name": "age", "type": "integer", "min": 30, "max": 41, "bins": 12, "nullable": True}
-    assert found["weight"] == {
-        "name": "weight", "type": "real", "min": 60.5, "max": 71.25, "bins": 16, "nullable": True,
-    }  # fmt: skip
+    assert found["age"] == {"name": "age", "type": "integer", "min": 30, "max": 41, "nullable": True}
+    assert found["weight"] == {"name": "weight", "type": "real", "min": 60.5, "max": 71.25, "nullable": True}
     assert found["note"] == {"name": "note", "type": "categorical", "categories": ["x", "yes"], "nullable": True}
 
 
@@ -213,6 +282,8 @@ def test_a_draft_is_a_study_that_its_table_fits(tmp_path: Path, suffix: str) -> 
         pa.parquet.write_table(pa.table(columns), path)
     (tmp_path / "draft.yaml").write_text(synod("study", "draft", path).out)
     study = load_study(tmp_path / "draft.yaml")
+    bins = {attribute.name: attribute.bins for attribute in study.attributes if attribute.type != "categorical"}
+    assert bins == ({"id": 3, "age": 12, "weight": 64} if suffix == ".csv" else {"age": 3, "x": 64}), "the method's"
     read_table(path, codings_of(study), unit=None, expected_rows=3)
 
 

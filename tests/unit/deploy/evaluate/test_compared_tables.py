@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from synod.common.privacy.coins import Coins
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.encoding import codings_of
 from synod.common.study.study import Study, parse_study
@@ -71,7 +72,7 @@ def test_codes_of_a_recipe_are_binned_as_its_published_table_is(tmp_path: Path, 
     columns = [np.arange(400) % coding.size for coding in codings_of(study)]
     codes = [column.astype(coding.dtype) for column, coding in zip(columns, codings_of(study), strict=True)]
     path = tmp_path / "t.parquet"
-    pa.parquet.write_table(decode_table(study, codes, rng=np.random.default_rng(1)), path)
+    pa.parquet.write_table(decode_table(study, codes, coins=Coins.public(1, "values")), path)
     in_memory, in_file = bin_table(study, codes), make_table(study, read_columns([path], study))
     assert codes_of(in_memory.columns) == codes_of(in_file.columns)
     assert (in_memory.names, in_memory.sizes) == (in_file.names, in_file.sizes)

@@ -1,4 +1,4 @@
-"""Permute-and-flip: exact coins, and what its law promises, by enumeration of all orders in decimals."""
+"""Permute-and-flip: floats decide nothing, and what its law promises, by enumeration of all orders in decimals."""
 
 from collections.abc import Iterator, Sequence
 from decimal import Decimal, localcontext
@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from synod.common.models.candidates import Score
-from synod.common.privacy import exact
 from synod.common.privacy.coins import Coins
 from synod.common.runtime.errors import SynodError
 from synod.party.count import choice
-from synod.party.count.choice import enclose, permute_and_flip, shows_heads
+from synod.party.count.choice import permute_and_flip
 from synod.party.count.marginals import count_marginals
 from synod.party.count.scores import score_sensitivity, score_tables
 from tests.support.keys import seeded
@@ -103,28 +102,6 @@ def test_never_worse_than_the_exponential_mechanism(gaps: tuple[int, ...], rate:
         assert sum(flip) == pytest.approx(1)
         losses = [sum(chance * gap for chance, gap in zip(law, gaps, strict=True)) for law in (flip, exponential)]
         assert losses[0] < losses[1]
-
-
-@pytest.mark.parametrize("first_precision", [128, 70, 8])
-@pytest.mark.parametrize("exponent", [Fraction(1, 2**40), Fraction(1, 3), Fraction(7), Fraction(40), Fraction(10**6)])
-def test_a_coin_shows_heads_exactly_below_its_chance(
-    exponent: Fraction, first_precision: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(exact, "_PRECISION", first_precision)
-    with localcontext(prec=100):
-        scaled = int((-to_decimal(exponent)).exp() * 2**128)
-    word, rest = divmod(scaled, 2**64)
-    assert word == 0 or shows_heads(exponent, word - 1, coins=seeded(7))
-    assert not shows_heads(exponent, word + 1, coins=seeded(7))
-    for seed in range(8):
-        assert shows_heads(exponent, word, coins=seeded(seed)) == (seeded(seed).draw_bits(64) < rest)
-
-
-@pytest.mark.parametrize("exponent", [Fraction(1, 2**70), Fraction(2, 7), Fraction(30), Fraction(10**9)])
-def test_a_coarse_enclosure_holds_the_fine_one(exponent: Fraction) -> None:
-    lower, upper = enclose(exponent, bits=64, precision=70)
-    fine_lower, fine_upper = enclose(exponent, bits=64, precision=400)
-    assert lower <= fine_lower == fine_upper <= upper
 
 
 @pytest.mark.parametrize("margin", [1e-12, 2.0])

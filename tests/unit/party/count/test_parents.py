@@ -56,14 +56,14 @@ def test_exact_counts_are_those_of_a_loop_over_rows(encoding: str) -> None:
     columns = draw_columns(study, "north")
     last = len(sizes_of(study)) - 1
     sets = [(0,), (last,), (0, 1), (1, 2, last), (0, 1, 2, 3), (0, 1)]
-    assert exact_counts(sets, study, columns).tolist() == count_slowly(sets, study, columns)
+    assert exact_counts(LocalMarginals(tuple(sets)), study, columns).tolist() == count_slowly(sets, study, columns)
 
 
 def test_one_row_and_constant_columns_are_counted() -> None:
     study = sized(2, 3, rows=(1, 4, 4))
-    assert exact_counts([(0, 1)], study, draw_columns(study, "north")).sum() == 1
+    assert exact_counts(LocalMarginals(((0, 1),)), study, draw_columns(study, "north")).sum() == 1
     constant: tuple[Codes, ...] = (np.zeros(4, dtype=np.uint8), np.full(4, 2, dtype=np.uint8))
-    assert exact_counts([(0, 1), (1,)], study, constant).tolist() == [0, 0, 4, 0, 0, 0, 0, 0, 4]
+    assert exact_counts(LocalMarginals(((0, 1), (1,))), study, constant).tolist() == [0, 0, 4, 0, 0, 0, 0, 0, 4]
 
 
 @pytest.mark.parametrize("encoding", ["vanilla", "binary", "gray"])
@@ -75,7 +75,7 @@ def test_the_sensitivity_of_m_marginals_is_2m_over_all_neighbours(sets: list[tup
     counts: dict[tuple[tuple[int, int], ...], NDArray[np.int64]] = {}
     for rows in product(values, repeat=2):
         columns: list[Codes] = [np.array(column, dtype=np.uint8) for column in zip(*rows, strict=True)]
-        counts[rows] = exact_counts(sets, study, columns)
+        counts[rows] = exact_counts(LocalMarginals(tuple(sets)), study, columns)
     worst = 0
     for (first, second), table in counts.items():
         for other in values:
@@ -89,8 +89,8 @@ def test_noise_has_the_scale_that_the_plan_pays_for() -> None:
     columns = draw_columns(study, "north")
     sets = ((0, 1, 2), (1, 3)) * 200
     step = step_of(Fraction(7, 3))
-    noisy = noisy_counts(LocalMarginals(sets), step, study, columns, coins=seeded(1))
-    noise = noisy - exact_counts(sets, study, columns)
+    query = LocalMarginals(sets)
+    noise = noisy_counts(query, step, study, columns, coins=seeded(1)) - exact_counts(query, study, columns)
     expected = share_variance(shape=Fraction(1), scale=Fraction(2 * 400) / Fraction(7, 3))
     assert len(noise) > 5000
     assert noise.var() / expected == pytest.approx(1, abs=0.15)  # a scale 30 % off gives 0.49 or 1.69

@@ -1,24 +1,40 @@
 """Counts of sets of features: which sets are sound, their terms and sizes, and answers with a count for each cell."""
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from itertools import combinations, product
+from math import prod
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from google.protobuf.message import DecodeError
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from synod.common.privacy.cost import Cost
+from synod.common.privacy.laws import TABLE, GaussianLaw, LaplaceLaw, NoiseLaw
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries.base import check_within
-from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals, cells_of
+from synod.common.protocol.queries.base import NoiseRun, _noisiest, check_within, sample_runs
+from synod.common.protocol.queries.marginals import (
+    LARGEST_SHARE,
+    Grouping,
+    LocalMarginals,
+    Sets,
+    SumMarginals,
+    Tables,
+    cells_of,
+)
 from synod.common.protocol.queries.parsing import AnyQuery, parse_query, query_digest, read_query
-from synod.common.protocol.steps import Limit, QueryKind
-from synod.common.runtime.errors import Code
+from synod.common.protocol.steps import Limit, QueryKind, Step
+from synod.common.runtime.errors import Code, SynodError
 from synod.v1 import query_pb2 as pb
-from tests.support.queries import BITS, NETWORK, ROSTER, SCHEMA, UNKNOWN_FIELD, refusal, step_of
+from tests.support.keys import seeded
+from tests.support.queries import BITS, NETWORK, ROSTER, SCHEMA, SIZES, UNKNOWN_FIELD, refusal, step_of
 from tests.support.studies import categorical, make_study
 
+VANILLA = {"name": "dp-subn", "encoding": "vanilla"}
 KINDS = [QueryKind.SUM_MARGINALS, QueryKind.LOCAL_MARGINALS]
 SETS = ((0, 1, 3), (2,))
 NOT_SETS = "the query's sets are not sets of the study's features."
@@ -60,7 +76,6 @@ def test_bad_sets_are_refused(kind: QueryKind, sets: Any) -> None:
 
 
 BAD_MESSAGES: dict[str, list[list[int]]] = {
-    "none": [],
     "an empty one": [[]],
     "an empty one among others": [[0], []],
     "a feature twice": [[1, 1]],
@@ -79,6 +94,14 @@ def test_bad_sets_are_refused_on_the_wire(sets: list[list[int]]) -> None:
         pb.Query(local_marginals=pb.LocalMarginals(sets=messages)),
     ):
         assert refusal(partial(parse_query, message, NETWORK)) == NOT_SETS
+
+
+def test_a_query_for_no_table_is_refused_on_the_wire() -> None:
+    for message in (
+        pb.Query(sum_marginals=pb.SumMarginals()),
+        pb.Query(local_marginals=pb.LocalMarginals()),
+    ):
+        assert refusal(partial(parse_query, message, NETWORK)) == "the query asks for no table."
 
 
 def test_which_features_there_are_follows_from_the_study() -> None:
@@ -118,16 +141,12 @@ def test_sensitivity_grows_with_the_number_of_sets() -> None:
     epsilon = step.cost.epsilon
     assert epsilon == Fraction(5, 2)
     for sets in (((0,),), ((0, 1), (2, 3)), ((0, 1), (0, 1), (0, 1))):
-        query = SumMarginals(sets)
-        terms = query.terms(step, BITS)
-        assert terms.law.sensitivity == query.sensitivity(BITS) == 2 * len(sets)
-        assert terms.law.scale == 2 * len(sets) / epsilon
-        assert terms.law.shape == Fraction(1, 2 - 1)
-        assert (terms.length, terms.low, terms.high) == (sum(cells_of(sets, BITS)), 0, 1200)
-        assert terms.noise_bound == terms.law.bound(terms.length)
-        own = LocalMarginals(sets).noise(step)
-        assert own.scale == terms.law.scale
-        assert (own.shape, own.parties) == (Fraction(1), 1)
+        terms, cells = SumMarginals(sets).terms(step, BITS), sum(cells_of(sets, BITS))
+        scale = 2 * len(sets) / epsilon
+        assert terms.runs == (NoiseRun(cells, LaplaceLaw(2, scale, 2, 1)),)
+        assert (terms.length, terms.low, terms.high) == (cells, 0, 1200)
+        assert terms.noise_bound == terms.runs[0].law.bound(terms.length)
+        assert LocalMarginals(sets).runs(step, BITS) == (NoiseRun(cells, LaplaceLaw(2, scale, 1, 0)),)
 
 
 def test_terms_are_of_the_steps_kind() -> None:
@@ -138,8 +157,8 @@ def test_terms_are_of_the_steps_kind() -> None:
 def test_too_little_epsilon_is_refused() -> None:
     poor = make_study(schema=SCHEMA, roster=ROSTER, epsilon="1e-13", method={"name": "dp-subn"})
     (step,) = plan_study(poor).steps
-    assert "too little epsilon" in refusal(lambda: LocalMarginals(((0,),)).noise(step))
-    assert "too little epsilon" in refusal(lambda: SumMarginals(((0,),)).terms(step, poor))
+    assert "too little of the study's epsilon" in refusal(lambda: LocalMarginals(((0,),)).runs(step, poor))
+    assert "too little of the study's epsilon" in refusal(lambda: SumMarginals(((0,),)).terms(step, poor))
 
 
 def test_another_question_has_another_hash() -> None:
@@ -261,9 +280,311 @@ def test_laws_say_whom_they_protect_against() -> None:
     law = LOCAL.law(step, NETWORK)
     assert law is not None
     assert law["label"] == step.label
-    assert (law["scale"], law["sensitivity"], law["protects_against"]) == (str(4 / step.cost.epsilon), "4", "anyone")
+    own = {"numbers": 10, "law": "discrete Laplace", "scale": str(4 / step.cost.epsilon), "sensitivity": "2"}
+    assert (law["runs"], law["protects_against"]) == ([own], "anyone")
     step = step_of(SUM, NETWORK)
     law = SUM.law(step, NETWORK)
     assert law is not None
-    assert (law["r"], law["scale"], law["sensitivity"]) == ("1", str(4 / step.cost.epsilon), "4")
+    (run,) = SUM.terms(step, NETWORK).runs
+    assert law["runs"] == [run.to_json()]
+    assert (run.law.to_json()["scale"], run.law.to_json()["r"]) == (str(4 / step.cost.epsilon), "1")
     assert law["protects_against"] == "anyone, and the curator together with up to 1 of 2 parties"
+
+
+# Groupings
+
+GROUPED = SumMarginals(
+    ((0, 4), (1, 5), (2,), (4, 5)), (Grouping(1, (0, 1, 0)), Grouping(2, (0, 1, 1, 2))), (1, 2, 3, 4)
+)
+"""Features of sizes 2, 3, 4 and 2; the entries 4 and 5 have two and three groups."""
+
+
+@st.composite
+def groupings(draw: st.DrawFn, sizes: tuple[int, ...] = SIZES) -> tuple[Grouping, ...]:
+    found = []
+    for feature in sorted(draw(st.sets(st.integers(0, len(sizes) - 1)))):
+        groups = draw(st.lists(st.integers(0, sizes[feature] - 1), min_size=sizes[feature], max_size=sizes[feature]))
+        numbers = {group: place for place, group in enumerate(dict.fromkeys(groups))}
+        if len(numbers) > 1:
+            found.append(Grouping(feature, tuple(numbers[group] for group in groups)))
+    return tuple(found)
+
+
+@st.composite
+def grouped_tables(draw: st.DrawFn) -> LocalMarginals:
+    """Any sets of features, each as it is or grouped, with any shares or none."""
+    used = draw(groupings())
+    places = {one.feature: len(SIZES) + place for place, one in enumerate(used)}
+    sets = [
+        tuple(places[f] if f in places and draw(st.booleans()) else f for f in sorted(features))
+        for features in draw(st.lists(st.sets(st.integers(0, 3), min_size=1), min_size=1, max_size=5))
+    ]
+    share = st.integers(1, LARGEST_SHARE)
+    shares = draw(st.one_of(st.just([]), st.lists(share, min_size=len(sets), max_size=len(sets))))
+    return LocalMarginals(tuple(sets), used, tuple(shares))
+
+
+@given(grouped_tables())
+def test_any_groupings_and_shares_come_back_from_both_forms(local: LocalMarginals) -> None:
+    for query in (local, SumMarginals(local.sets, local.groupings, local.shares)):
+        assert read_query(query.to_json(), NETWORK) == query
+        assert parse_query(pb.Query.FromString(query.to_proto().SerializeToString()), NETWORK) == query
+        step = replace(step_of(query, NETWORK), limit=query.size(NETWORK))
+        assert query.to_proto().ByteSize() <= type(query).message_bytes(step, NETWORK)
+
+
+def test_the_longest_message_is_read() -> None:
+    """Many features, groupings of all of them, shares of the most digits."""
+    wide = make_study(schema=[categorical(f"x{i}", 300) for i in range(40)], method=VANILLA)
+    used = tuple(Grouping(i, tuple(range(300))) for i in range(40))
+    sets = tuple((40 + i, 40 + i + 1, 40 + i + 2) for i in range(38)) * 20
+    for query in (SumMarginals(sets, used, (LARGEST_SHARE,) * len(sets)), LocalMarginals(sets, used)):
+        query.check(wide)
+        step = replace(step_of(query, wide), limit=query.size(wide))
+        assert query.to_proto().ByteSize() <= type(query).message_bytes(step, wide) < 10 * query.to_proto().ByteSize()
+
+
+def test_the_canonical_form_leaves_out_what_is_empty() -> None:
+    assert SumMarginals(((0,),)).to_json() == {"kind": "sum-marginals", "sets": [[0]]}
+    assert GROUPED.to_json() == {
+        "kind": "sum-marginals",
+        "sets": [[0, 4], [1, 5], [2], [4, 5]],
+        "groupings": [[1, [0, 1, 0]], [2, [0, 1, 1, 2]]],
+        "shares": [1, 2, 3, 4],
+    }
+    for key in ("groupings", "shares"):
+        assert refusal(partial(read_query, {"kind": "sum-marginals", "sets": [[0]], key: []}, NETWORK))
+
+
+NOT_GROUPINGS = "the query's groupings are not groupings of the study's features."
+NOT_SHARES = "the query's shares are not one for each table."
+BROKEN: dict[str, tuple[Sets, list[tuple[int, tuple[int, ...]]], tuple[int, ...], str]] = {
+    "1 a feature that there is not": (((0,),), [(4, (0, 1))], (), NOT_GROUPINGS),
+    "1 a feature beyond any": (((0,),), [(2**32 - 1, (0, 1))], (), NOT_GROUPINGS),
+    "1 too few values": (((0,),), [(1, (0, 1))], (), NOT_GROUPINGS),
+    "1 too many values": (((0,),), [(1, (0, 1, 0, 1))], (), NOT_GROUPINGS),
+    "1 no values": (((0,),), [(1, ())], (), NOT_GROUPINGS),
+    "1 one group": (((0,),), [(1, (0, 0, 0))], (), NOT_GROUPINGS),
+    "1 a group that is not used": (((0,),), [(1, (0, 2, 2))], (), NOT_GROUPINGS),
+    "1 not numbered by first occurrence": (((0,),), [(1, (1, 0, 0))], (), NOT_GROUPINGS),
+    "1 a group beyond any": (((0,),), [(1, (0, 2**32 - 1, 1))], (), NOT_GROUPINGS),
+    "1 a feature twice": (((0,),), [(1, (0, 1, 1)), (1, (0, 1, 0))], (), NOT_GROUPINGS),
+    "1 the same twice": (((0,),), [(1, (0, 1, 1)), (1, (0, 1, 1))], (), NOT_GROUPINGS),
+    "1 out of order": (((0,),), [(2, (0, 1, 1, 1)), (1, (0, 1, 1))], (), NOT_GROUPINGS),
+    "2 a grouping that there is not": (((0, 5),), [(1, (0, 1, 1))], (), NOT_SETS),
+    "2 a feature and its groups": (((1, 4),), [(1, (0, 1, 1))], (), NOT_SETS),
+    "2 a grouping twice": (((4, 4),), [(1, (0, 1, 1))], (), NOT_SETS),
+    "2 a grouping before an earlier feature": (((4, 0),), [(1, (0, 1, 1))], (), NOT_SETS),
+    "2 in the order of entries and not of features": (((2, 4),), [(1, (0, 1, 1))], (), NOT_SETS),
+    "3 too few shares": (((0,), (1,)), [], (1,), NOT_SHARES),
+    "3 too many shares": (((0,),), [], (1, 1), NOT_SHARES),
+    "3 a share of nothing": (((0,), (1,)), [], (1, 0), NOT_SHARES),
+    "3 too large a share": (((0,), (1,)), [], (1, 2**20 + 1), NOT_SHARES),
+}
+
+
+@pytest.mark.parametrize(("sets", "used", "shares", "sentence"), BROKEN.values(), ids=BROKEN.keys())
+def test_each_check_broken_once(
+    sets: Sets, used: list[tuple[int, tuple[int, ...]]], shares: tuple[int, ...], sentence: str
+) -> None:
+    for kind in (SumMarginals, LocalMarginals):
+        query = kind(sets, tuple(Grouping(*one) for one in used), shares)
+        assert refusal(partial(query.check, NETWORK)) == sentence
+        assert refusal(partial(read_query, query.to_json(), NETWORK)) == sentence
+        assert refusal(partial(parse_query, query.to_proto(), NETWORK)) == sentence
+
+
+def test_bits_have_no_groups() -> None:
+    query = SumMarginals(((6,),), (Grouping(0, (0, 1)),))
+    assert refusal(partial(parse_query, query.to_proto(), BITS)) == (
+        "the query groups the values of features that are bits."
+    )
+
+
+BAD_PARTS: dict[str, dict[str, Any]] = {
+    "a group below zero": {"groupings": [[1, [0, -1, -1]]]},
+    "a feature below zero": {"groupings": [[-3, [0, 1, 1]]]},
+    "a group as truth": {"groupings": [[1, [False, True, True]]]},
+    "a group as a fraction": {"groupings": [[1, [0.0, 1.0, 1.0]]]},
+    "a group beyond any": {"groupings": [[1, [0, 10**400, 1]]]},
+    "a grouping of three": {"groupings": [[1, [0, 1, 1], 0]]},
+    "a grouping of one": {"groupings": [[1]]},
+    "a flat grouping": {"groupings": [1, 0, 1, 1]},
+    "a mapping": {"groupings": {"1": [0, 1, 1]}},
+    "no groupings": {"groupings": None},
+    "a share below zero": {"shares": [-1]},
+    "a share as truth": {"shares": [True]},
+    "a share as a text": {"shares": ["1"]},
+    "a share beyond any": {"shares": [10**400]},
+    "shares as a number": {"shares": 1},
+    "no shares": {"shares": None},
+    "one key more": {"weights": []},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("change", BAD_PARTS.values(), ids=BAD_PARTS.keys())
+def test_bad_groupings_and_shares_are_refused(kind: QueryKind, change: dict[str, Any]) -> None:
+    data = {"kind": kind.value, "sets": [[0]]}
+    assert read_query(data, NETWORK)
+    assert refusal(partial(read_query, {**data, **change}, NETWORK))
+
+
+def test_cells_are_products_of_groups() -> None:
+    GROUPED.check(NETWORK)
+    assert GROUPED.cells(NETWORK) == [4, 9, 4, 6]
+    assert GROUPED.size(NETWORK) == Limit(numbers=23, tables=4, cells=9)
+    assert GROUPED.entry_features(NETWORK) == (0, 1, 2, 3, 1, 2)
+    assert [len(table) for table in GROUPED.split(np.arange(23), NETWORK)] == [4, 9, 4, 6]
+
+
+def place_of(query: Tables, entries: tuple[int, ...], row: tuple[int, ...]) -> tuple[int, ...]:
+    """The slow twin: in which cell of a table a row lies."""
+    grouped = [one.groups[row[one.feature]] for one in query.groupings]
+    return tuple([*row, *grouped][entry] for entry in entries)
+
+
+@settings(max_examples=40, deadline=None)
+@given(grouped_tables())
+def test_no_two_rows_differ_by_more_than_two_in_a_table(query: LocalMarginals) -> None:
+    """Brute force over all pairs of rows: two cells of a table change by 1, or none; and some two rows reach it."""
+    rows = list(product(*(range(size) for size in SIZES)))
+    for entries in query.sets:
+        cells = [place_of(query, entries, row) for row in rows]
+        assert len(set(cells)) == prod(query.entry_sizes(NETWORK)[entry] for entry in entries)
+        changes = {2 * (a != b) for a, b in combinations(cells, 2)}
+        assert max(changes) == TABLE.absolute == TABLE.squared == 2
+
+
+# Shares
+
+
+def laws_of(query: SumMarginals | LocalMarginals, step: Step) -> list[NoiseLaw]:
+    """The law of each integer, in order."""
+    return [run.law for run in query.runs(step, NETWORK) for _ in range(run.numbers)]
+
+
+def costs_of(query: SumMarginals | LocalMarginals, step: Step) -> list[Fraction]:
+    """What each table costs by the noise on its cells, each of which must have the same: 2 / scale, or 2 / (2 s^2 m)
+    where m shares of parameter s^2 protect.
+    """
+    laws, costs, start = laws_of(query, step), [], 0
+    for cells in query.cells(NETWORK):
+        (law,) = set(laws[start : start + cells])
+        start += cells
+        if isinstance(law, LaplaceLaw):
+            costs.append(2 / law.scale)
+        else:
+            assert isinstance(law, GaussianLaw)
+            costs.append(2 / (2 * law.square * (law.parties - law.threshold)))
+    assert start == len(laws) == query.size(NETWORK).numbers
+    return costs
+
+
+@given(grouped_tables(), st.booleans(), st.fractions(Fraction(1, 1000), 10))
+def test_the_parts_of_all_tables_cost_what_the_step_costs(
+    local: LocalMarginals, is_sum: bool, budget: Fraction
+) -> None:
+    query = SumMarginals(local.sets, local.groupings, local.shares) if is_sum else local
+    shares = query.shares or (1,) * len(query.sets)
+    whole = sum(shares)
+    if max(shares) / min(shares) > 1000:
+        return
+    step = replace(step_of(query, NETWORK), cost=Cost.pure(budget))
+    assert costs_of(query, step) == [budget * share / whole for share in shares]
+    assert sum(costs_of(query, step)) == budget
+    step = replace(step, cost=Cost.concentrated(budget))
+    costs = costs_of(query, step)
+    assert sum(costs) < budget
+    for cost, share in zip(costs, shares, strict=True):
+        assert cost < budget * share / whole
+
+
+def test_rho_is_used_up_but_for_rounding() -> None:
+    step = replace(step_of(GROUPED, NETWORK), cost=Cost.concentrated(Fraction(1, 100)))
+    for cost, share in zip(costs_of(GROUPED, step), (1, 2, 3, 4), strict=True):
+        assert Fraction(share, 1000) * Fraction(999, 1000) < cost < Fraction(share, 1000)
+
+
+@given(grouped_tables())
+def test_equal_shares_are_no_shares(local: LocalMarginals) -> None:
+    for cost in (Cost.pure(Fraction(1)), Cost.concentrated(Fraction(1, 7))):
+        for kind in (SumMarginals, LocalMarginals):
+            none = kind(local.sets, local.groupings)
+            step = replace(step_of(none, NETWORK), cost=cost)
+            for share in (1, 5):
+                even = kind(local.sets, local.groupings, (share,) * len(local.sets))
+                assert even.runs(step, NETWORK) == none.runs(step, NETWORK)
+            assert len(none.runs(step, NETWORK)) == 1
+
+
+def test_a_table_with_a_larger_share_has_less_noise() -> None:
+    step = step_of(GROUPED, NETWORK)
+    assert [run.numbers for run in GROUPED.runs(step, NETWORK)] == [4, 9, 4, 6]
+    variances = GROUPED.variances(step, NETWORK)
+    assert variances == sorted(variances, reverse=True)
+    assert variances == [law.law.variance for law in GROUPED.runs(step, NETWORK)]
+    terms = GROUPED.terms(step, NETWORK)
+    assert terms.noise_bound == max(run.law.bound(23) for run in terms.runs) == terms.runs[0].law.bound(23)
+    assert terms.variance == pytest.approx(np.average(variances, weights=[4, 9, 4, 6]))
+    local = LocalMarginals(GROUPED.sets, GROUPED.groupings, GROUPED.shares)
+    step = step_of(local, NETWORK)
+    assert local.variances(step) == [run.law.variance for run in local.runs(step, NETWORK)]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.fractions(Fraction(1, 100), 10**6), min_size=2, max_size=6), st.integers(1, 5), st.integers(0, 4))
+def test_the_noisiest_law_bounds_all(scales: list[Fraction], parties: int, threshold: int) -> None:
+    """So a sum of a thousand laws needs one bound, and not a thousand."""
+    threshold = min(threshold, parties - 1)
+    pure = [LaplaceLaw(2, scale, parties, threshold) for scale in scales]
+    rho = [GaussianLaw(2, scale + 8, parties, threshold) for scale in scales]
+    for laws in (pure, rho):
+        bounds = [law.bound(1000) for law in laws]
+        assert max(law.bound(1000) for law in _noisiest(laws)) == max(bounds)
+
+
+def test_runs_of_noise_are_drawn_each_by_its_law() -> None:
+    runs = [NoiseRun(4000, LaplaceLaw(2, scale, 1, 0)) for scale in (Fraction(1), Fraction(30), Fraction(5))]
+    drawn = np.split(sample_runs(runs, coins=seeded(1)), [4000, 8000])
+    for noise, run in zip(drawn, runs, strict=True):
+        assert noise.var() / run.law.variance == pytest.approx(1, abs=0.25)
+
+
+def test_shares_and_groupings_change_the_hash() -> None:
+    sets, used = ((0, 4), (2,)), (Grouping(1, (0, 1, 0)),)
+    step = step_of(GROUPED, NETWORK)
+    asked = [
+        SumMarginals(sets, used),
+        SumMarginals(sets, used, (1, 1)),
+        SumMarginals(sets, used, (1, 2)),
+        SumMarginals(sets, used, (2, 1)),
+        SumMarginals(sets, (Grouping(1, (0, 1, 1)),)),
+        SumMarginals(sets, (*used, Grouping(2, (0, 0, 0, 1)))),
+        SumMarginals(((0, 1), (2,)), used),
+        SumMarginals(((0, 1), (2,))),
+    ]
+    assert len({query_digest(query, step, NETWORK) for query in asked}) == len(asked)
+
+
+def test_many_tables_have_their_parts_at_once() -> None:
+    """Linear in the number of tables: quadratic work would take minutes."""
+    tables = Tables(((0,),) * 100_000, (), tuple(range(1, 100_001)))
+    assert sum(tables.parts()[:10]) == Fraction(55, 100_000 * 100_001 // 2)
+
+
+@settings(max_examples=200)
+@given(st.binary(max_size=40), st.booleans())
+def test_any_bytes_are_a_query_or_refused(payload: bytes, is_sum: bool) -> None:
+    message = pb.Query()
+    part = message.sum_marginals if is_sum else message.local_marginals
+    part.SetInParent()
+    try:
+        part.MergeFromString(payload)
+    except DecodeError:
+        return
+    try:
+        query = parse_query(message, NETWORK)
+    except SynodError:
+        return
+    assert query.to_proto().SerializeToString() == message.SerializeToString()

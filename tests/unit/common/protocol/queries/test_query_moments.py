@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from synod.common.privacy.bounds import noise_bound
+from synod.common.privacy.laws import LaplaceLaw
 from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.base import NoiseRun
 from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.protocol.queries.parsing import parse_query, query_digest, read_query
 from synod.common.protocol.steps import Limit
@@ -36,11 +38,10 @@ def test_the_query_has_nothing_but_its_kind() -> None:
 def test_terms_follow_from_the_study_alone() -> None:
     study = small_study(collusion=2, epsilon="0.3")
     terms, design = QUERY.terms(plan_study(study).step("moments"), study), moment_design(study)
-    assert terms.law.sensitivity == QUERY.sensitivity(study) == design.sensitivity
-    assert terms.law.scale == Fraction(design.sensitivity) / Fraction(3, 10)
-    assert terms.law.shape == Fraction(1, 3 - 2)
+    scale = Fraction(design.sensitivity) / Fraction(3, 10)
+    assert terms.runs == (NoiseRun(design.length, LaplaceLaw(design.sensitivity, scale, 3, 2)),)
     assert (terms.length, (terms.low, terms.high)) == (design.length, design.bounds(7))
-    assert terms.noise_bound == noise_bound(terms.law.scale, 3, 2, design.length)
+    assert terms.noise_bound == noise_bound(scale, 3, 2, design.length)
     layout = terms.layout(2048)
     assert (layout.low, layout.high) == (terms.low - terms.noise_bound, terms.high + terms.noise_bound)
     assert layout.slots * layout.width < 2048
@@ -58,7 +59,7 @@ def test_only_sums_have_terms() -> None:
 def test_too_little_epsilon_for_the_noise_is_refused_before_anything_is_asked(epsilon: str) -> None:
     study = small_study(epsilon=epsilon)
     step = plan_study(study).step("moments")
-    assert "too little epsilon" in refusal(lambda: QUERY.terms(step, study))
+    assert "too little of the study's epsilon" in refusal(lambda: QUERY.terms(step, study))
 
 
 CHANGES: list[dict[str, Any]] = [

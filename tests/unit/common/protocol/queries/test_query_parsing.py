@@ -273,7 +273,7 @@ def test_sound_studies_are_feasible(study: Study) -> None:
 @pytest.mark.parametrize("epsilon", ["1e-13", "1e-30"])
 def test_too_little_epsilon_is_refused_before_anybody_approves(method: str, epsilon: str) -> None:
     study = make_study(schema=SCHEMA, roster=make_roster(), epsilon=epsilon, method={"name": method})
-    assert refusal(lambda: check_feasible(study)) == "a step has too little epsilon for its sensitivity."
+    assert refusal(lambda: check_feasible(study)) == "a step has too little of the study's epsilon for its sensitivity."
 
 
 @pytest.mark.parametrize("study", [NETWORK, MOMENTS], ids=["network", "moments"])

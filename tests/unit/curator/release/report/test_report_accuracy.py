@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from synod.common.models.moments import unfold
-from synod.common.privacy.noise import sample_shares
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.study.study import Study
 from synod.curator.methods.base import CountError, Publication, Released, publisher_of
 from synod.curator.network.evidence import Evidence
-from synod.curator.release.report.graph import read_networks
+from synod.curator.release.report.accuracy import value_error
+from synod.curator.release.report.margins import BAND, read_margins
+from synod.curator.release.report.models.graph import read_networks
 from tests.support.keys import seeded
 from tests.support.reports import render_report, section, text_of
 from tests.support.studies import categorical, integer, make_study
@@ -31,13 +32,15 @@ def categories(*sizes: int) -> list[dict[str, Any]]:
     return [categorical(f"x{i}", size) for i, size in enumerate(sizes)]
 
 
+@pytest.mark.parametrize("delta", [0, "1e-9"])
 @pytest.mark.parametrize("sizes", [(2, 2, 2), (3, 4, 3), (2, 3, 2, 4)])
-def test_moments_have_the_error_that_is_stated(sizes: tuple[int, ...]) -> None:
+def test_moments_have_the_error_that_is_stated(sizes: tuple[int, ...], delta: object) -> None:
     """Noise alone, drawn as parties draw it, turned into counts of two categories."""
-    study = make_study(schema=categories(*sizes), method={"name": "hpdp-dp", "link": "linear"})
+    study = make_study(schema=categories(*sizes), delta=delta, method={"name": "hpdp-dp", "link": "linear"})
     design, terms = moment_design(study), SumMoments().terms(plan_study(study).step("moments"), study)
     count = DRAWS * 3 * terms.length
-    noise = sample_shares(count, shape=terms.law.shape, scale=terms.law.scale, coins=seeded(3))
+    (run,) = terms.runs
+    noise = run.law.sample(count, coins=seeded(3))
     squares: dict[tuple[int, int], list[float]] = {}
     indicator = indicators(design)
     for moments in noise.reshape(DRAWS, 3, -1).sum(axis=1):
@@ -73,6 +76,24 @@ def test_numbers_have_no_counts_of_two() -> None:
     report = render_report(study)
     assert expected_error(study, report.publication).deviation is None
     assert "The mean of a number is typically off by about" in text_of(section(report.tree, "error"))
+
+
+@pytest.mark.parametrize("name", ["hpdp-dp", "dp-subn", "dp-ccbn", "independent", "adaptive"])
+def test_one_value_has_the_error_that_its_bands_show(name: str) -> None:
+    schema = [*categories(2, 3, 5), integer("n", 0, 9, bins=5)]
+    study = make_study(schema=schema, rows=(4000, 5000, 6000), epsilon="1", method={"name": name})
+    publication = render_report(study).publication
+    readings = [r for margin in read_margins(study, publication) for r in margin.shares if r.released is not None]
+    sizes = [reading.band / BAND * study.total_rows for reading in readings]
+    assert len(sizes) >= 10
+    assert value_error(study, publication) == pytest.approx(np.sqrt(np.mean(np.square(sizes))), rel=0.02)
+
+
+def test_numbers_have_no_counts_of_one_value() -> None:
+    report = render_report(make_study(schema=[integer("a", 0, 9), integer("b", 0, 9)]))
+    assert value_error(report.study, report.publication) is None
+    header = text_of(report.tree.find(".//header"))
+    assert re.search(r"none was released\. One value: not told here, ± [\d.,]+ with columns alone", header)
 
 
 @pytest.mark.parametrize("name", ["dp-subn", "dp-ccbn", "independent"])
@@ -134,7 +155,7 @@ def test_a_table_of_two_valued_columns_has_no_bits() -> None:
         assert "bit" not in re.findall(r"\w+", text_of(section(report.tree, key)))
 
 
-@pytest.mark.parametrize("method", ["hpdp-dp", "dp-ccbn"])
+@pytest.mark.parametrize("method", ["hpdp-dp", "dp-ccbn", "adaptive"])
 def test_hardly_any_noise_is_told_in_whole_sentences(method: str) -> None:
     report = render_report(
         make_study(schema=categories(2, 2), rows=(9000, 9000, 9000), epsilon="200", method={"name": method})

@@ -11,7 +11,13 @@ import pytest
 from synod.common.study.features import features_of
 from synod.common.study.study import Study
 from synod.curator.network.graph import Network, Pair
-from synod.curator.release.report.graph import arrange_lanes, draw_network, layer_features, list_parents, name_feature
+from synod.curator.release.report.models.graph import (
+    arrange_lanes,
+    draw_network,
+    layer_features,
+    list_parents,
+    name_feature,
+)
 from tests.support.reports import edges, render_report, section, text_of
 from tests.support.studies import categorical, make_study
 

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from synod.common.privacy.coins import Coins
 from synod.common.privacy.noise import sample_shares, share_variance
-from synod.common.study.encoding import Codes, codings_of
+from synod.common.study.encoding import Codes, codings_of, encode_numbers, to_bins
 from synod.common.study.study import Study
 from synod.curator.release.files import decode_table
 from synod.curator.release.report.margins import BAND, Margin, read_margins
 from synod.curator.release.report.wording import name_codes, name_runs
 from tests.support.keys import seeded
-from tests.support.reports import RenderedReport, render_report
+from tests.support.reports import RenderedReport, cards, render_report, text_of
 from tests.support.studies import categorical, draw_columns, integer, make_study, real
 
 SCHEMA: list[dict[str, Any]] = [
@@ -83,7 +84,7 @@ def test_moments_give_mean_and_deviation_of_numbers(moments: RenderedReport) -> 
 
 
 def test_a_histogram_is_that_of_the_decoded_rows(moments: RenderedReport) -> None:
-    table = decode_table(moments.study, moments.publication.columns, rng=np.random.default_rng(1)).to_pydict()
+    table = decode_table(moments.study, moments.publication.columns, coins=Coins.public(1, "values")).to_pydict()
     ages, incomes = table["age"], [value for value in table["income"] if value is not None]
     counts = [sum(a * 101 <= 8 * x < (a + 1) * 101 for x in ages) for a in range(8)]
     assert [r.synthetic * len(ages) for r in by_name(moments)["age"].histogram] == pytest.approx(counts)
@@ -170,6 +171,96 @@ def test_bins_that_lie_side_by_side_are_one_range() -> None:
     assert name_runs(age, [0, 1, 4, 6, 7]) == ["0 to 25", "51 to 63", "76 to 100"]
     assert name_runs(income, [1, 3, 4, 5]) == ["200 to 400", "600 to 1,000", "missing"]
     assert name_runs(ward, [0, 1, 3]) == ["a", "b", "missing"]
+
+
+NUMBERS = [
+    integer("days", 1, 40, bins=20, spikes=[1, 40]),
+    integer("change", -50, 50, bins=1, spikes=[-50, 0, 50]),
+    real("cost", "0", "60000", bins=24, spikes=["0", "3000", "5000", "60000"], nullable=True),
+    real("share", "0", "1", bins=1, spikes=["0", "1"]),
+]
+
+
+def test_bins_are_named_without_their_spikes() -> None:
+    days, change, cost, share = codings_of(make_study(schema=NUMBERS, method={"name": "adaptive"}))
+    names = name_codes(days)
+    assert (names[:2], names[18:]) == (["2", "3 to 4"], ["37 to 38", "39", "exactly 1", "exactly 40"])
+    assert name_codes(change)[0] == "\u221249 to 49 without 0"
+    names = name_codes(cost)
+    assert names[:3] == ["above 0 to 2,500", "2,500 to 5,000 without 3,000", "above 5,000 to 7,500"]
+    assert names[23:] == [
+        "57,500 to below 60,000", "exactly 0", "exactly 3,000", "exactly 5,000", "exactly 60,000", "missing",
+    ]  # fmt: skip
+    assert name_codes(share)[0] == "above 0 to below 1"
+    assert name_runs(cost, [0, 1, 2, 24]) == ["above 0 to 7,500 without 3,000 and 5,000", "exactly 0"]
+
+
+def test_a_name_holds_the_integers_of_its_code() -> None:
+    """Every integer is in the one name whose code it has."""
+    attribute = integer("x", -7, 30, bins=6, spikes=[-7, -6, 0, 12, 13, 29, 30])
+    coding = codings_of(make_study(schema=[attribute, SCHEMA[0]], method={"name": "adaptive"}))[0]
+    values = np.arange(-7, 31)
+    codes = encode_numbers(coding, values.astype(np.float64))
+    names = [name.replace("\u2212", "-") for name in name_codes(coding)]
+    held: dict[int, list[int]] = {}
+    for code, name in enumerate(names):
+        span, _, holes = name.removeprefix("exactly ").partition(" without ")
+        ends = [int(end) for end in span.split(" to ")]
+        out = [int(hole) for hole in holes.replace(" and ", ", ").split(", ") if hole]
+        held[code] = [x for x in range(ends[0], ends[-1] + 1) if x not in out]
+    assert held == {code: values[codes == code].tolist() for code in range(coding.size)}
+
+
+@pytest.fixture(scope="module")
+def spiked() -> RenderedReport:
+    study = make_study(schema=NUMBERS, rows=ROWS, epsilon="1000", method={"name": "adaptive"}, collusion=0)
+    return render_report(study)
+
+
+def test_a_list_has_spikes_in_the_order_of_the_numbers(spiked: RenderedReport) -> None:
+    margins, (days, _, cost, _) = by_name(spiked), codings_of(spiked.study)
+    labels = [reading.label for reading in margins["days"].shares]
+    assert labels[:3] + labels[-3:] == ["exactly 1", "2", "3 to 4", "37 to 38", "39", "exactly 40"]
+    assert labels == [name_codes(days)[code] for code in days.in_order()]
+    labels = [reading.label for reading in margins["cost"].shares]
+    assert labels == [*(name_codes(cost)[code] for code in cost.in_order()), "missing"]
+    for place, (coding, margin) in enumerate(zip(codings_of(spiked.study), margins.values(), strict=True)):
+        drawn = spiked.publication.columns[place]
+        shares = {name: (drawn == code).mean() for code, name in enumerate(name_codes(coding))}
+        assert {r.label: r.synthetic for r in margin.shares} == pytest.approx(shares)
+
+
+def test_a_drawing_has_spikes_in_their_bins(spiked: RenderedReport) -> None:
+    margins, columns = by_name(spiked), to_bins(spiked.study, spiked.publication.columns)
+    for name, column in (("days", columns[0]), ("cost", columns[2])):
+        drawn = margins[name].histogram
+        assert [r.synthetic for r in drawn] == pytest.approx([(column == place).mean() for place in range(len(drawn))])
+    assert (len(margins["days"].histogram), margins["days"].histogram[0].label) == (20, "1 to 2")
+    assert (len(margins["cost"].histogram), margins["cost"].histogram[-1].label) == (24, "57,500 to 60,000")
+    assert not margins["change"].histogram, "a list of a few bins is enough"
+    card = next(card for card in cards(spiked.tree) if card.attrib["data-attribute"] == "cost")
+    largest = max(margins["cost"].histogram, key=lambda reading: reading.synthetic)
+    assert f"24 bins; the largest is {largest.label}, with" in text_of(card)
+
+
+@pytest.mark.parametrize("name", ["adaptive", "dp-ccbn"])
+def test_a_number_that_is_one_value_or_missing_is_not_drawn(name: str) -> None:
+    schema = [integer("x", 5, 5, nullable=True), *SCHEMA[:1]]
+    margin = by_name(render_report(make_study(schema=schema, rows=ROWS, method={"name": name})))["x"]
+    assert [reading.label for reading in margin.shares] == ["5", "missing"]
+    assert not margin.histogram
+
+
+def test_a_number_in_bits_is_drawn_by_bin_with_spikes_listed() -> None:
+    schema = [integer(f"x{i}", 0, 63, bins=16, spikes=[0], nullable=True) for i in range(4)]
+    report = render_report(make_study(schema=schema, rows=ROWS, epsilon="0.5", method={"name": "dp-subn"}))
+    margin, drawn = by_name(report)["x0"], report.publication.columns[0]
+    assert margin.groups
+    assert [reading.label for reading in margin.histogram][:2] == ["0 to 3", "4 to 7"]
+    assert len(margin.histogram) == 16
+    assert margin.histogram[0].synthetic == pytest.approx(np.isin(drawn, (0, 16)).mean())
+    shares = {"exactly 0": (drawn == 16).mean(), "missing": (drawn == 17).mean()}
+    assert {reading.label: reading.synthetic for reading in margin.shares} == pytest.approx(shares)
 
 
 @pytest.mark.parametrize("parties", [1, 3, 9])

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from synod.common.protocol.manifest import noise_law
 from synod.common.protocol.plan import plan_study
 from synod.common.study.study import Study
 from synod.curator.release.report import figures, spending
+from synod.curator.release.report.accuracy import value_error
 from synod.curator.release.report.budget import list_phases
-from synod.curator.release.report.components import read_components
+from synod.curator.release.report.models.components import read_components
+from synod.curator.release.report.sections import name_error
 from synod.curator.release.report.spending import bound_factor
 from synod.curator.release.report.wording import measured, percent, percent_about, percent_and_band, rounded, whole
 from tests.support.reports import IMPRINT, RenderedReport, cards, edges, render_report, section, text_of
@@ -28,6 +31,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "dp-subn, joint": {"name": "dp-subn", "update": "joint"},
     "dp-ccbn": {"name": "dp-ccbn"},
     "independent": {"name": "independent"},
+    "adaptive": {"name": "adaptive"},
 }
 SPENT = {  # of an epsilon of 4, by hand
     ("hpdp-dp", ""): {"moments": "4", "rows": "0"},
@@ -35,6 +39,7 @@ SPENT = {  # of an epsilon of 4, by hand
     ("dp-subn", "joint"): {"correlations": "1.2", "initialize": "0.08", "update": "1.2", "parameters": "1.52"},
     ("dp-ccbn", ""): {"candidates": "2", "parameters": "2"},
     ("independent", ""): {"choose": "1.2", "tables": "2.8"},
+    ("adaptive", ""): {"one-way tables": "1.2", "agreements": "0.64", "tables": "2.16"},
 }
 HOSTILE: list[dict[str, Any]] = [
     categorical('"><script>alert(1)</script>', ("</style><b>", "' onload='x", "&lt;")),
@@ -75,9 +80,11 @@ def test_it_says_what_was_spent_on_what(report: RenderedReport) -> None:
     }
     by_hand = SPENT[study.method.name, getattr(study.method, "update", "")]
     assert phases == {name: f"epsilon {amount}" for name, amount in by_hand.items()}
-    for law in noise_law(study, report.queries):
-        assert isinstance(law, dict)
-        assert str(law.get("scale", law.get("epsilon_each"))) in text_of(words)
+    laws: list[Any] = noise_law(study, report.queries)
+    for law in laws:
+        numbers = {str(run.get("scale", run.get("epsilon_each"))) for run in law.get("runs", [law])}
+        for number in (min(numbers, key=Fraction), max(numbers, key=Fraction)):
+            assert number in text_of(words)
     assert "replace it by any other row" in text_of(words)
     promise = (
         "together with all of the other parties"
@@ -87,6 +94,79 @@ def test_it_says_what_was_spent_on_what(report: RenderedReport) -> None:
     assert promise in text_of(words)
     widths = [float(x) for x in re.findall(r'style="width:([\d.]+)%', report.page)]
     assert sum(widths) == pytest.approx(100 * 3, abs=0.5)
+
+
+@pytest.mark.parametrize("method", ["hpdp-dp", "dp-subn"])
+def test_a_study_with_delta_says_what_delta_means_and_what_part_of_rho_was_spent(method: str) -> None:
+    report = render_report(
+        study_of(method, epsilon="1", delta="1e-9", schema=[categorical(f"a{i}", 2) for i in range(4)])
+    )
+    words = text_of(section(report.tree, "budget"))
+    assert "The study's (epsilon, delta) is (1, 1e-9)." in words
+    assert words.count(", and by 1e-9 beside that, which is delta") == 1
+    assert "a person with m rows has m\u00b2 times that" in words
+    assert "ε = 1, δ = 1e-9" in text_of(report.tree)
+    assert "(epsilon, delta) = (1, 1e-9) per row" in text_of(section(report.tree, "cite"))
+    assert "epsilon 1 per row" not in report.page
+    tables = {text_of(table.find("caption")): table for table in report.tree.iter("table")}
+    spent = [text_of(row.find("td")) for row in tables["What each party spent"].findall("tbody/tr")]
+    assert set(spent) == {"100.0 % of rho"}
+    phases = [text_of(row.findall("td")[-1]) for row in tables["Phases"].findall("tbody/tr")]
+    assert phases == (
+        ["100.0 % of rho", "0.0 % of rho"]
+        if method == "hpdp-dp"
+        else [f"{part}.0 % of rho" for part in (20, 5, 15, 60)]
+    )
+    assert "discrete Gaussian" in words
+    assert "squared sensitivity" in words
+    assert "NB(" not in words
+
+
+@pytest.mark.parametrize("delta", [None, "1e-9"])
+def test_a_round_has_one_row_of_law_however_many_tables_it_has(delta: str | None) -> None:
+    schema = [categorical(f"x{i}", 2 + 3 * i) for i in range(5)]
+    report = render_report(study_of("adaptive", schema=schema, delta=delta))
+    tables = {text_of(table.find("caption")): table for table in report.tree.iter("table")}
+    rows = {text_of(row.find("th")): text_of(row) for row in tables["Round by round"].findall("tbody/tr")}
+    laws: list[Any] = noise_law(report.study, report.queries)
+    assert list(rows) == [law["label"] for law in laws]
+    key = "square" if delta else "scale"
+    numbers = sorted({Fraction(run[key]) for run in laws[0]["runs"]})
+    assert len(numbers) > 1
+    assert f"{key} {numbers[0]} to {numbers[-1]}, by table" in rows["ones"]
+    assert "by table" not in rows["agreements-1"]
+    assert "where a round's tables differ, manifest.json has each" in text_of(section(report.tree, "budget"))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("column", [categorical("x", 5), categorical("x", 2)], ids=["five values", "two values"])
+def test_a_page_of_one_column_speaks_of_no_pairs(method: str, column: dict[str, Any]) -> None:
+    report = render_report(study_of(method, schema=[column, categorical("one", 1)]))
+    one_value = value_error(report.study, report.publication)
+    assert one_value is not None
+    error, header = text_of(section(report.tree, "error")), text_of(report.tree.find(".//header"))
+    assert f"Error of a count{name_error(one_value)}" in header
+    assert f"{name_error(one_value)} out of 2,800A count of one value is typically off by" in error
+    assert error.count("Not in this figure:") == 1
+    words = text_of(report.tree)
+    assert not re.search(r"[Nn]o two columns|columns alone|2-way|independently of|\brelations", words)
+
+
+def test_a_number_alone_has_no_figure() -> None:
+    tree = render_report(study_of("hpdp-dp", schema=[integer("age", 0, 100)])).tree
+    assert "The mean of a number is typically off by" in text_of(section(tree, "error"))
+    assert "Not in this figure" not in text_of(section(tree, "error"))
+
+
+@pytest.mark.parametrize(("epsilon", "some_were_not"), [("0.05", True), ("1000", False)])
+def test_columns_that_were_not_counted_together_are_told_of_if_there_are_some(
+    epsilon: str, some_were_not: bool
+) -> None:
+    report = render_report(study_of("adaptive", schema=[categorical(f"x{i}", 3) for i in range(4)], epsilon=epsilon))
+    model: Any = report.publication.model
+    counted = {tuple(table["attributes"]) for table in model["tables"] if len(table["attributes"]) == 2}
+    assert (0 < len(counted) < 6) == some_were_not
+    assert ("Columns that were not counted together" in text_of(section(report.tree, "model"))) == some_were_not
 
 
 def test_every_attribute_has_a_card_with_its_numbers(report: RenderedReport) -> None:
@@ -108,6 +188,12 @@ def test_the_model_is_drawn(report: RenderedReport) -> None:
         first = text_of(drawn)
         assert f"{len(model['loadings'])} columns" in first
         assert f"{len(model['loadings'][0])} direction" in first
+        return
+    if "cliques" in model:
+        counted = [table["attributes"] for table in model["tables"] if len(table["attributes"]) == 2]
+        names = [attribute["name"] for attribute in model["attributes"]]
+        assert counted
+        assert all(f"{names[a]} with {names[b]}" in text_of(drawn) for a, b in counted)
         return
     networks = [model["network"]] if "network" in model else [own["network"] for own in model["networks"]]
     expected = [(parent, child) for network in networks for child, parents in network for parent in parents]
@@ -133,7 +219,11 @@ def test_components_are_the_models_eigenvalues() -> None:
 
 
 def test_it_tells_how_to_verify_and_how_to_cite(report: RenderedReport) -> None:
-    assert "synod verify DIR --trust FILE" in text_of(section(report.tree, "verify"))
+    verify = text_of(section(report.tree, "verify"))
+    assert "synod verify DIR --trust FILE" in verify
+    is_fixed = report.study.method.name == "adaptive"
+    assert ("It also draws the rows again, from the model and the seed" in verify) == is_fixed
+    assert f"does not prove that the {'model follows' if is_fixed else 'rows follow'} from the answers" in verify
     cite, study = text_of(section(report.tree, "cite")), report.study
     assert f"@misc{{{study.name}-{study.digest().hex()[:8]}," in cite
     assert "author = {{north} and {harbour} and {valley}}" in cite

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from synod.common.study.study import Study
 from synod.curator.methods.base import ModelSection, Publication
 from synod.curator.network.graph import Network
-from synod.curator.release.report.graph import MOST_FEATURES, draw_network, has_bits, list_parents, read_networks
 from synod.curator.release.report.markup import Html, join, tag
+from synod.curator.release.report.models.graph import MOST_FEATURES, draw_network, has_bits, list_parents, read_networks
 from synod.curator.release.report.wording import plural
 
 MOST_NETWORKS = 10
@@ -66,7 +66,7 @@ def _describe_network(study: Study, network: Network) -> str:
     words = f"It has {features} and {arrows}; no feature has more than {plural(network.degree, 'parent')}."
     if has_bits(study):
         words += " A feature is a column, or one bit of its code, 1 being the highest."
-    if not network.edges:
+    if not network.edges and len(network.pairs) > 1:
         words += " Without arrows the columns are drawn independently of each other: the budget allowed no more."
     return words
 

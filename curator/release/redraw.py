@@ -1,0 +1,85 @@
+"""Drawing a release's rows again: from the published model and the seed alone, on any machine.
+
+It proves that the rows are what the model says and that nobody chose among draws after the seed was fixed. What the
+model was fitted to is not checked here.
+"""
+
+import json
+from collections.abc import Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from synod.common.privacy.coins import Coins
+from synod.common.protocol.manifest import Verdict, verify_release
+from synod.common.runtime.errors import check_failed
+from synod.common.study.study import Study
+from synod.curator.methods.base import publisher_of
+from synod.curator.release.files import decode_table
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRelease:
+    """What verification proved, and what drawing the rows again did; `drawn` is None where no model fixes them."""
+
+    verdict: Verdict
+    drawn: str | None
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Every check that holds."""
+        return (*self.verdict.lines, self.drawn) if self.drawn else self.verdict.lines
+
+
+def check_release(folder: Path, trusted: Set[str] | None) -> CheckedRelease:
+    """All checks of a release: `verify_release`, and then `redraw_rows`; raises at the first that does not hold."""
+    verdict = verify_release(folder, trusted)
+    return CheckedRelease(verdict, redraw_rows(folder, verdict.study, verdict.seed))
+
+
+def redraw_rows(folder: Path, study: Study, seed: int) -> str | None:
+    """Draws the rows again, compares them with both tables, and says what that proved; None where the method's model
+    does not fix the rows, so that nothing is proven.
+
+    Raises:
+        SynodError: the model is not sound, or a table does not hold the rows that it gives.
+    """
+    draw = publisher_of(study).draw
+    if draw is None:
+        return None
+    columns = draw(study, _read_model(folder, study), seed)
+    expected = decode_table(study, columns, coins=Coins.public(seed, "values"))
+    for name, read in {"synthetic.csv": _read_csv, "synthetic.parquet": _read_parquet}.items():
+        try:
+            is_same = read(folder / name, expected.schema).equals(expected)
+        except (OSError, pa.ArrowException):
+            raise check_failed(f"{name} cannot be read as a table of the study.") from None
+        if not is_same:
+            raise check_failed(f"the rows of {name} are not those that the model and the seed give.")
+    return f"all {study.rows:,} rows are those that the model and the seed give"
+
+
+def _read_model(folder: Path, study: Study) -> Any:
+    try:
+        document = json.loads((folder / "model.json").read_bytes())
+    except (OSError, RecursionError, ValueError):
+        raise check_failed("model.json cannot be read.") from None
+    if not isinstance(document, dict) or document.get("method") != study.method.name or "model" not in document:
+        raise check_failed(f"model.json does not hold a model of {study.method.name}.")
+    return document["model"]
+
+
+def _read_csv(path: Path, schema: pa.Schema) -> pa.Table:
+    """The table in the schema's types; a row of one missing value is an empty line."""
+    options = pa.csv.ConvertOptions(column_types=schema, null_values=[""], strings_can_be_null=True)
+    parsing = pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False)
+    return pa.csv.read_csv(path, parse_options=parsing, convert_options=options)
+
+
+def _read_parquet(path: Path, schema: pa.Schema) -> pa.Table:
+    del schema
+    return pa.parquet.read_table(path)

@@ -1,0 +1,64 @@
+"""Columns alone: the noise that a study's whole budget would leave if every column were published by itself.
+
+This is the baseline of every figure: a method that asks for tables of several columns must be worth more than one-way
+tables of all columns, in the schema's bins, at the same cost and with noise of the same law.
+"""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import fsum, sqrt
+
+from synod.common.privacy.cost import Cost
+from synod.common.privacy.laws import TABLE, NoiseLaw, noise_for
+from synod.common.study.encoding import binned_codings
+from synod.common.study.study import Study, follow_rho
+
+LARGEST_PART = 1 << 16
+
+
+def column_sizes(study: Study) -> tuple[int, ...]:
+    """How many cells each column has in the schema's bins, but for columns of one cell."""
+    return tuple(coding.size for coding in binned_codings(study) if coding.size > 1)
+
+
+def column_laws(study: Study) -> tuple[NoiseLaw, ...]:
+    """The noise on a cell of each column's one-way table; a study without a roster is taken as one party's.
+
+    Guarantee: a replaced row changes two cells of each table by 1, and the parts of the budget add up to 1, so all
+    tables together cost at most the study's whole budget, against as many colluding parties as the study says.
+    """
+    parties, threshold = (len(study.roster), study.collusion) if study.roster else (1, 0)
+    budget, sizes = whole_budget(study), column_sizes(study)
+    parts = divide_budget(sizes, 2 / 3 if budget.rho else 1 / 2)
+    laws = {part: noise_for(budget, TABLE, part=part, parties=parties, threshold=threshold) for part in set(parts)}
+    return tuple(laws[part] for part in parts)
+
+
+def whole_budget(study: Study) -> Cost:
+    """The study's budget, also of a study that has a delta and is not resolved."""
+    if study.delta is None or study.rho is not None:
+        return study.budget
+    rho, _ = follow_rho(study.epsilon, study.delta, study.name)
+    return Cost.concentrated(rho)
+
+
+def divide_budget(sizes: Sequence[int], power: float) -> list[Fraction]:
+    """Parts of one in proportion to sizes^power. The deviations of all cells add up to the least with 2/3 for rho,
+    where a deviation goes by part^(-1/2), and with 1/2 for pure epsilon, where it goes by 1/part.
+    """
+    if not sizes:
+        return []
+    largest = max(sizes)
+    weights = [max(1, round(LARGEST_PART * (size / largest) ** power)) for size in sizes]
+    return [Fraction(weight, sum(weights)) for weight in weights]
+
+
+def column_deviation(study: Study) -> float | None:
+    """The root mean square, in rows, of the noise on a cell of all one-way tables; None where every column has one
+    cell.
+    """
+    sizes = column_sizes(study)
+    if not sizes:
+        return None
+    pairs = zip(sizes, column_laws(study), strict=True)
+    return sqrt(fsum(size * law.variance for size, law in pairs) / sum(sizes))
