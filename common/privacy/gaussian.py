@@ -13,14 +13,11 @@ from numpy.typing import NDArray
 
 from synod.common.privacy.coins import Coins
 from synod.common.privacy.exact import WORD_BITS, shows_heads
-from synod.common.privacy.noise import MAX_SCALE, sample_negative_binomial
+from synod.common.privacy.noise import MAX_SCALE, draw_kept, sample_negative_binomial
 from synod.common.runtime.errors import invalid
 
 MIN_SQUARE = Fraction(1)
 MAX_SQUARE = (MAX_SCALE - 1) ** 2
-
-# Which coin decides what depends on it: with another value the same question would get other bytes.
-_BATCH = 2**15
 
 # Covers what float64 does to p = exp(-u^2 / 2), u = (|y| - c) / s, c = s^2/t. With e = 2^-53: |y| < 2^53 is exact; c is
 # off by c e, and c < s, so u by e for it, however large s is; the difference, s and the quotient are off by e, 2 e and
@@ -40,13 +37,7 @@ def sample_discrete_gaussian(count: int, *, square: Fraction, coins: Coins) -> N
     assert count >= 0
     if not MIN_SQUARE <= square <= MAX_SQUARE:
         raise invalid("The square of the noise's deviation is not between 1 and 2^80.")
-    parts: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
-    missing = count
-    while missing:
-        kept = _sift(min(_BATCH, 16 + missing * 3 // 2), square, coins=coins)[:missing]
-        parts.append(kept)
-        missing -= len(kept)
-    return np.concatenate(parts)
+    return draw_kept(count, lambda proposals: _sift(proposals, square, coins=coins))
 
 
 def _sift(proposals: int, square: Fraction, *, coins: Coins) -> NDArray[np.int64]:

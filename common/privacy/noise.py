@@ -9,6 +9,7 @@ Nothing here truncates, clamps or rounds the law, and no float decides a draw; s
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -141,11 +142,15 @@ def _log_table(shape: Fraction) -> NDArray[np.float64]:
 
 
 def _draw(count: int, sieve: _Sieve, *, coins: Coins) -> NDArray[np.int64]:
-    """The first `count` kept values of as many batches of proposals as it takes."""
+    return draw_kept(count, lambda proposals: _sift(proposals, sieve, coins=coins))
+
+
+def draw_kept(count: int, sift: Callable[[int], NDArray[np.int64]]) -> NDArray[np.int64]:
+    """The first `count` kept values of as many batches as it takes; `sift` makes so many proposals and keeps some."""
     parts: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
     missing = count
     while missing:
-        kept = _sift(min(_BATCH, 16 + missing * 3 // 2), sieve, coins=coins)[:missing]
+        kept = sift(min(_BATCH, 16 + missing * 3 // 2))[:missing]
         parts.append(kept)
         missing -= len(kept)
     return np.concatenate(parts)

@@ -33,6 +33,7 @@ from synod.curator.structure.groups import OneWay, estimate_shares, group_values
 from synod.curator.structure.growth import grow_pairs
 from synod.curator.structure.known import Known
 from synod.curator.structure.model import draw_model, write_model
+from synod.curator.structure.parts import part_power
 from synod.curator.structure.selection import Room, choose_pairs, score_pairs
 from synod.curator.structure.splits import choose_signs
 
@@ -98,19 +99,13 @@ async def _ask_ones(study: Study, parties: Parties) -> tuple[Known, list[Release
 def _ask_one_ways(study: Study) -> SumMarginals:
     sizes = sizes_of(study)
     plain = GroupedFeatures(tuple(tuple(range(size)) for size in sizes), (), ())
-    return plain.ask_tables([(feature,) for feature in range(len(sizes))], [size ** _power(study) for size in sizes])
+    power = part_power(study)
+    return plain.ask_tables([(feature,) for feature in range(len(sizes))], [size**power for size in sizes])
 
 
 def _measure_one_way(grouped: GroupedFeatures, feature: int, one: OneWay) -> Measurement:
     members = grouped.add_up(feature, np.ones(len(one.counts)))
     return Measurement((feature,), grouped.add_up(feature, one.counts), one.deviation**2 * members)
-
-
-def _power(study: Study) -> float:
-    """Parts by cells^power give the least sum of all cells' deviations: under rho a deviation goes by part^(-1/2), so
-    it is 2/3, and under pure epsilon by 1/part, so it is 1/2.
-    """
-    return 1 / 2 if study.delta is None else 2 / 3
 
 
 def _least_mass(study: Study) -> float:
@@ -208,7 +203,7 @@ def _room(study: Study, known: Known, step: Step, *, last: bool) -> Room:
         numbers=step.limit.numbers,
         table_cells=step.limit.cells,
         deviation=partial(_deviation, study, step),
-        power=_power(study),
+        power=part_power(study),
         forest=not last,
     )
 
@@ -336,5 +331,6 @@ register(
         typical_queries=typical_queries,
         advise=advise,
         draw=draw_model,
+        keeps_shapes=True,
     ),
 )

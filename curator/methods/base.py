@@ -108,7 +108,8 @@ class Publisher:
     table with headings that compares ways to ask, for the forecast, where there are any. `advise` gives sentences for
     the forecast: which columns the model would draw wrongly, by the schema alone or by the numbers of real rows. `draw`
     draws the rows from the published model and the seed alone, so that anyone can draw them again; without it the rows
-    are the recipe's.
+    are the recipe's. `keeps_shapes` says that skewed numbers and spikes come back as they are; methods that
+    cannot keep them name those that do.
 
     Guarantee: what `advise` says of real rows is not private. Nothing that publishes calls it.
     """
@@ -122,6 +123,7 @@ class Publisher:
     alternatives: Callable[[Study], tuple[Sequence[str], Sequence[Sequence[str]]] | None] = lambda _: None
     advise: Callable[[Study, Numbers | None], Sequence[str]] = lambda _study, _numbers: ()
     draw: Callable[[Study, Json, int], list[Codes]] | None = None
+    keeps_shapes: bool = False
 
 
 _PUBLISHERS: dict[str, Publisher] = {}
@@ -131,6 +133,12 @@ def register(name: str, publisher: Publisher) -> None:
     """Adds a method's publisher; each recipe's file does so when it is loaded."""
     assert name not in _PUBLISHERS
     _PUBLISHERS[name] = publisher
+
+
+def shape_keepers() -> list[str]:
+    """The methods that keep the shapes of numbers, for those that do not to name."""
+    load_modules("synod.curator.methods")
+    return sorted(name for name, publisher in _PUBLISHERS.items() if publisher.keeps_shapes)
 
 
 def publisher_of(study: Study) -> Publisher:

@@ -19,7 +19,16 @@ from synod.common.protocol.queries.rows import Synthesize, share_rows
 from synod.common.study.study import Study
 from synod.curator.inference.gaussian import fit_model
 from synod.curator.inference.shapes import LARGEST_SKEWNESS, find_spike, skewness
-from synod.curator.methods.base import CountError, ModelSection, Numbers, Parties, Publication, Publisher, register
+from synod.curator.methods.base import (
+    CountError,
+    ModelSection,
+    Numbers,
+    Parties,
+    Publication,
+    Publisher,
+    register,
+    shape_keepers,
+)
 from synod.curator.release.report.accuracy import moment_error
 from synod.curator.release.report.models.components import show_components
 
@@ -28,11 +37,11 @@ STRAIGHT_ONLY = (
     "keeps means, spreads and straight relations between pairs, and nothing else."
 )
 
-KEPT_BY = "the method `adaptive` keeps such columns."
 BELLS_ONLY = (
     "Skewed numbers and numbers with spikes (many zeros, many at the maximum) come out wrong, as a bell cut at its "
-    f"bounds; {KEPT_BY} Look for them with `synod study forecast STUDY --data TABLE`, which reads your own rows."
+    "bounds;"
 )
+LOOK = "Look for them with `synod study forecast STUDY --data TABLE`, which reads your own rows."
 
 
 async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -> Publication:
@@ -78,13 +87,22 @@ def warnings(study: Study) -> Sequence[str]:
     return (STRAIGHT_ONLY,)
 
 
+def warn_of_bells() -> str:
+    """What a Gaussian does to numbers that are no bell, and which method does not."""
+    return f"{BELLS_ONLY} {_kept_by()} {LOOK}"
+
+
+def _kept_by() -> str:
+    return f"the method `{' or '.join(shape_keepers())}` keeps such columns."
+
+
 def advise(study: Study, numbers: Numbers | None) -> Sequence[str]:
     """Which numbers are no bell: a general sentence, or one for each column of real rows where it is so."""
     if numbers is None:
-        return (BELLS_ONLY,) if moment_design(study).numbers else ()
+        return (warn_of_bells(),) if moment_design(study).numbers else ()
     said = ((name, _shape(values)) for name, values in numbers.items())
     return [
-        f"{name} {shape}: it would come out as a bell cut at its bounds; {KEPT_BY}" for name, shape in said if shape
+        f"{name} {shape}: it would come out as a bell cut at its bounds; {_kept_by()}" for name, shape in said if shape
     ]
 
 

@@ -12,8 +12,7 @@ from synod.common.privacy.cost import Cost
 from synod.common.privacy.laws import TABLE, NoiseLaw, noise_for
 from synod.common.study.encoding import binned_codings
 from synod.common.study.study import Study, follow_rho
-
-LARGEST_PART = 1 << 16
+from synod.curator.structure.parts import part_power, whole_parts
 
 
 def column_sizes(study: Study) -> tuple[int, ...]:
@@ -29,7 +28,7 @@ def column_laws(study: Study) -> tuple[NoiseLaw, ...]:
     """
     parties, threshold = (len(study.roster), study.collusion) if study.roster else (1, 0)
     budget, sizes = whole_budget(study), column_sizes(study)
-    parts = divide_budget(sizes, 2 / 3 if budget.rho else 1 / 2)
+    parts = divide_budget(sizes, part_power(study))
     laws = {part: noise_for(budget, TABLE, part=part, parties=parties, threshold=threshold) for part in set(parts)}
     return tuple(laws[part] for part in parts)
 
@@ -43,14 +42,9 @@ def whole_budget(study: Study) -> Cost:
 
 
 def divide_budget(sizes: Sequence[int], power: float) -> list[Fraction]:
-    """Parts of one in proportion to sizes^power. The deviations of all cells add up to the least with 2/3 for rho,
-    where a deviation goes by part^(-1/2), and with 1/2 for pure epsilon, where it goes by 1/part.
-    """
-    if not sizes:
-        return []
-    largest = max(sizes)
-    weights = [max(1, round(LARGEST_PART * (size / largest) ** power)) for size in sizes]
-    return [Fraction(weight, sum(weights)) for weight in weights]
+    """Parts of one in proportion to sizes^power."""
+    parts = whole_parts([size**power for size in sizes])
+    return [Fraction(part, sum(parts)) for part in parts]
 
 
 def column_deviation(study: Study) -> float | None:

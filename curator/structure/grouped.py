@@ -11,10 +11,10 @@ from synod.common.protocol.queries.marginals import Grouping, SumMarginals
 from synod.common.study.encoding import codings_of
 from synod.common.study.features import features_of
 from synod.common.study.study import Study
+from synod.curator.structure.parts import whole_parts
 
 Floats = NDArray[np.float64]
 Groups = tuple[int, ...]
-LARGEST_PART = 1 << 16
 
 
 def orders_of(study: Study) -> list[tuple[int, ...] | None]:
@@ -54,7 +54,7 @@ class GroupedFeatures:
         """The tables of these sets of features, in groups, with these parts of the budget."""
         grouped = [f for f in sorted({f for one in sets for f in one}) if self.sizes[f] < len(self.groups[f])]
         entries = {feature: len(self.groups) + place for place, feature in enumerate(grouped)}
-        shares = tuple(max(1, round(LARGEST_PART * part / max(parts))) for part in parts)
+        shares = whole_parts(parts)
         return SumMarginals(
             tuple(tuple(entries.get(feature, feature) for feature in one) for one in sets),
             tuple(Grouping(feature, self.groups[feature]) for feature in grouped),

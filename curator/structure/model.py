@@ -21,10 +21,10 @@ from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.features import features_of, sizes_of
 from synod.common.study.study import Study
 from synod.curator.inference.junction import JunctionTree
-from synod.curator.inference.synthesis import draw_rows
+from synod.curator.inference.synthesis import WEIGHT_BITS, draw_rows, integer_weights
 from synod.curator.structure.grouped import GroupedFeatures
 
-UNIT = 1 << 40
+UNIT = 1 << WEIGHT_BITS
 Counted = Sequence[tuple[tuple[int, ...], float]]
 Floats = NDArray[np.float64]
 
@@ -57,8 +57,9 @@ def _names(study: Study) -> list[str]:
 
 
 def _weigh(shares: Floats) -> list[Json]:
-    weights: list[Json] = np.rint(shares.ravel() * UNIT).astype(np.int64).tolist()
-    return weights
+    (weights,) = integer_weights([shares.ravel()])
+    listed: list[Json] = weights.tolist()
+    return listed
 
 
 def read_tree(model: Any) -> tuple[JunctionTree, list[NDArray[np.int64]]]:

@@ -61,9 +61,9 @@ def remarks_on_rows(*arguments: object) -> list[str]:
 
 
 def test_without_rows_the_schema_is_enough_for_a_general_sentence(study: Path) -> None:
-    assert remarks(study) == [hpdp_dp.BELLS_ONLY]
+    assert remarks(study) == [hpdp_dp.warn_of_bells()]
     ending = synod("study", "forecast", study)
-    assert f"- {hpdp_dp.BELLS_ONLY}\n" in ending.out
+    assert f"- {hpdp_dp.warn_of_bells()}\n" in ending.out
     assert "--data TABLE" in ending.out
     assert "`adaptive` keeps" in ending.out
     assert NOTE not in ending.out
@@ -94,7 +94,7 @@ def test_columns_that_are_no_bell_are_named(tmp_path: Path, study: Path) -> None
         assert remark.endswith("the method `adaptive` keeps such columns.")
     ending = synod("study", "forecast", study, "--data", table)
     assert (ending.code, ending.err) == (0, "")
-    assert f"- {hpdp_dp.BELLS_ONLY}\n{NOTE}\n- {gain}\n- {income}\n" in ending.out
+    assert f"- {hpdp_dp.warn_of_bells()}\n{NOTE}\n- {gain}\n- {income}\n" in ending.out
     assert remarks(study, "--data", table) == remarks(study), "what is said of the schema stays"
     assert json.loads(synod("study", "forecast", study, "--data", table, "--json").out)["note"] == NOTE
 
