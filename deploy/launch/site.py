@@ -21,7 +21,7 @@ from synod.common.crypto.identity import Identity
 from synod.common.runtime.errors import Code, SynodError, invalid
 from synod.common.runtime.settings import PartySettings, load_settings
 from synod.common.study.schema import write_decimal
-from synod.common.study.study import RosterEntry, Study
+from synod.common.study.study import RosterEntry, Study, parse_study
 from synod.party.approval import initialize
 from synod.party.table.source import count_rows
 
@@ -89,7 +89,8 @@ def prepare(paths: SitePaths, study: Study) -> Study:
     curator_key = _prepare_curator(paths)
     roster = [_prepare_party(paths, member, study, curator_key) for member in paths.members]
     _check_roster(study, roster)
-    resolved = Study.model_validate({**study.to_json(), "roster": study.roster or tuple(roster)}).resolve()
+    with_roster = {**study.to_json(), "roster": study.roster or tuple(roster)}
+    resolved = parse_study(with_roster, f"the study {study.name}").resolve()
     paths.study_file.write_text(yaml.safe_dump(resolved.to_json(), sort_keys=False, allow_unicode=True))
     return resolved
 
