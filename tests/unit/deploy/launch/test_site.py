@@ -27,5 +27,5 @@ def test_what_only_the_tables_rows_show_is_told_in_a_sentence(tmp_path: Path) ->
     """How large a delta may be follows from the rows, which a launch counts itself."""
     paths = plan_paths(tmp_path / "site", write_tables(tmp_path / "tables"))
     paths.folder.mkdir()
-    with pytest.raises(SynodError, match="delta 0.1 is too large"):
+    with pytest.raises(SynodError, match=r"delta 0\.1 is too large"):
         prepare(paths, draft_survey(delta="0.1"))
