@@ -14,7 +14,8 @@ COMPOSE := $(shell command -v docker-compose || echo docker compose)
 
 $(STAMP): requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --require-hashes -r requirements-dev.lock
+# A lock names every package, so nothing is left to resolve: pip takes the newest `coverage[toml]` for pytest-cov otherwise.
+	$(BIN)/pip install --quiet --no-deps --require-hashes -r requirements-dev.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
 	touch $@
 
