@@ -47,7 +47,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "dp-subn, joint": {"name": "dp-subn", "update": "joint", "theta": "0.1", "theta_frontier": "0.1"},
     "dp-ccbn": {"name": "dp-ccbn", "theta": "0.5"},
     "independent": {"name": "independent", "theta": "0.1"},
-    "adaptive": {"name": "adaptive", "rounds": 5},
+    "adaptive": {"name": "adaptive"},
 }
 WITHOUT_ENCODING = ("hpdp-dp", "adaptive")
 ENCODINGS = ("vanilla", "binary", "gray")
