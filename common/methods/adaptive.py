@@ -1,7 +1,8 @@
 """Adaptive, Synod's own method: fine one-way tables, then those pair tables that tell the most, all in encrypted sums.
 
-A look at all pairs at once, `SumAgreements`, tells which pairs are worth a table. Two stages of look and tables follow
-the one-way tables; where every attribute has two values, one sum asks for everything. No party answers on its own.
+A look at all pairs at once, `SumAgreements`, tells which pairs are worth a table. One or two stages of look and tables
+follow the one-way tables, or none where even those are noisy; where every attribute has two values, one sum asks for
+everything. No party answers on its own.
 """
 
 from collections.abc import Sequence
@@ -27,6 +28,11 @@ SHARES = {
     3: (Decimal("0.38"), Decimal("0.10"), Decimal("0.52")),
     5: (Decimal("0.30"), Decimal("0.08"), Decimal("0.26"), Decimal("0.08"), Decimal("0.28")),
 }
+# What part of a one-way table's rows noise puts into wrong cells, were the whole budget spent on these tables. Above
+# the first, pairs made every measured table worse; above the second, two stages were no better than one.
+ONES_ONLY, ONE_STAGE = Fraction(1, 20), Fraction(1, 100)
+LOOK_SHARE = Decimal("0.10")
+LEAST_ONES, MOST_ONES = Decimal("0.30"), Decimal("0.80")
 BINARY_CELLS = 32_768
 FEWEST_CELLS, MOST_CELLS = 60_000, 1_000_000
 ModelCells = Annotated[int, Field(ge=1_000, le=MOST_CELLS)]
@@ -34,8 +40,9 @@ Splits = Annotated[int, Field(ge=1, le=16)]
 
 
 class Adaptive(Method):
-    """`rounds` are the encrypted sums that are asked for: five, or three where parties are rarely online; with one, a
-    table of two-valued attributes is asked for all pairs at once, and of any other the one-way tables only.
+    """`rounds` are the encrypted sums that are asked for: five, or three where noise is larger or parties are rarely
+    online; with one, a table of two-valued attributes is asked for all pairs at once, and of any other the one-way
+    tables only, which is best where even those are noisy.
 
     `max_model_cells` bounds the junction tree of the model, and with it the curator's time and memory. `splits` is how
     many signs each value gets in a look at all pairs.
@@ -64,7 +71,7 @@ class Adaptive(Method):
     def resolve(self, study: Study) -> Self:
         """Writes out rounds, cells and splits; more than one round needs pairs to look at."""
         sizes = sizes_of(study.model_copy(update={"method": self}))
-        rounds = (1 if len(sizes) < 2 or _is_binary(sizes) else 5) if self.rounds == "auto" else self.rounds
+        rounds = _useful_rounds(study, sizes) if self.rounds == "auto" else self.rounds
         if rounds > 1 and len(sizes) < 2:
             raise invalid(
                 f"{study.name} has a single attribute that varies, so there are no pairs to ask for.",
@@ -77,7 +84,7 @@ class Adaptive(Method):
     def plan(self, study: Study) -> tuple[Step, ...]:
         """One sum of everything, or one-way tables and then one or two stages of agreements and tables."""
         rounds, sizes, budget = resolved(self.rounds), sizes_of(study), study.budget
-        costs = [budget.share(share) for share in SHARES[rounds]]
+        costs = [budget.share(share) for share in shares_of(study, rounds)]
         if rounds == 1 and asks_everything(study):
             return (self._look(study, "agreements", costs[0], splits=1),)
         steps = [_sum(study, "ones", "one-way tables", costs[0], _ones_limit(sizes))]
@@ -106,6 +113,40 @@ class Adaptive(Method):
 def asks_everything(study: Study) -> bool:
     """Whether one sum asks for the ones of every attribute and the agreements of all pairs."""
     return _is_binary(sizes_of(study))
+
+
+def shares_of(study: Study, rounds: int) -> tuple[Decimal, ...]:
+    """Each round's share of the budget.
+
+    Under pure epsilon the one-way tables get the more the noisier they are: at share x they err by noise / x, and pairs
+    lose about in proportion to x, which is least together at sqrt(noise / constant). The constant is where it is 1.
+    """
+    if rounds != 3 or study.delta is not None:
+        return SHARES[rounds]
+    wanted = Decimal(isqrt(int(10_000 * _noise_in_ones(study, sizes_of(study)) / ONES_ONLY))) / 100
+    ones = min(MOST_ONES, max(LEAST_ONES, wanted))
+    return ones, LOOK_SHARE, 1 - ones - LOOK_SHARE
+
+
+def _useful_rounds(study: Study, sizes: Sequence[int]) -> int:
+    """Two stages under rho, one where one-way tables are noisy or the cost is pure, none where they are very noisy."""
+    if len(sizes) < 2 or _is_binary(sizes) or (noise := _noise_in_ones(study, sizes)) > ONES_ONLY:
+        return 1
+    return 3 if study.delta is None or noise > ONE_STAGE else 5
+
+
+def _noise_in_ones(study: Study, sizes: Sequence[int]) -> Fraction:
+    """What part of a one-way table's rows noise puts into wrong cells, were the whole budget spent on these tables, in
+    parts by the roots of their sizes. In whole numbers, so that all sides agree.
+
+    Noise of deviation s moves 0.8 s rows into or out of each cell, and half of them are counted twice.
+    """
+    roots, moved = [isqrt(size * 10**6) for size in sizes], Fraction(0)
+    for size, root in zip(sizes, roots, strict=True):
+        part = Fraction(root, sum(roots))
+        law = noise_for(study.budget, TABLE, part=part, parties=len(study.roster), threshold=study.collusion)
+        moved += Fraction(4, 10) * size * Fraction(isqrt(int(10**6 * law.nominal_variance)), 10**3)
+    return moved / (len(sizes) * study.total_rows)
 
 
 def _is_binary(sizes: Sequence[int]) -> bool:

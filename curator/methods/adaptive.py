@@ -28,7 +28,7 @@ from synod.common.study.study import Study
 from synod.curator.inference.measurements import Measurement, SignedSums
 from synod.curator.methods.base import Numbers, Parties, Publication, Publisher, Released, register
 from synod.curator.release.report.models.cliques import clique_error, describe_cliques
-from synod.curator.structure.grouped import GroupedFeatures, orders_of
+from synod.curator.structure.grouped import GroupedFeatures, alike_orders_of, orders_of
 from synod.curator.structure.groups import OneWay, estimate_shares, group_values
 from synod.curator.structure.growth import grow_pairs
 from synod.curator.structure.known import Known
@@ -88,7 +88,7 @@ async def _ask_ones(study: Study, parties: Parties) -> tuple[Known, list[Release
     noted = await parties.remember("groups", lambda: [list(group_values(one, least=least)) for one in one_ways])
     groups = tuple(tuple(own) for own in _as_list(noted))
     shares = tuple(estimate_shares(one, study.total_rows) for one in one_ways)
-    grouped = GroupedFeatures(groups, shares, tuple(orders_of(study)))
+    grouped = GroupedFeatures(groups, shares)
     tables = tuple(_measure_one_way(grouped, feature, one) for feature, one in enumerate(one_ways))
     released = [
         Released((feature,), one.counts, study.total_rows, one.deviation**2) for feature, one in enumerate(one_ways)
@@ -98,7 +98,7 @@ async def _ask_ones(study: Study, parties: Parties) -> tuple[Known, list[Release
 
 def _ask_one_ways(study: Study) -> SumMarginals:
     sizes = sizes_of(study)
-    plain = GroupedFeatures(tuple(tuple(range(size)) for size in sizes), (), ())
+    plain = GroupedFeatures(tuple(tuple(range(size)) for size in sizes), ())
     power = part_power(study)
     return plain.ask_tables([(feature,) for feature in range(len(sizes))], [size**power for size in sizes])
 
@@ -129,19 +129,19 @@ def _deviation(study: Study, step: Step, part: float) -> float:
 async def _look(study: Study, parties: Parties, known: Known, stage: int, seed: int) -> Known:
     """Agreements under new splits, beside all that is known."""
     label, splits = f"agreements-{stage}", resolved(_method(study).splits)
-    noted = await parties.remember(f"splits-{stage}", lambda: _choose_splits(known, splits, seed))
+    noted = await parties.remember(f"splits-{stage}", partial(_choose_splits, study, known, splits, seed))
     query = SumAgreements(tuple(bytes.fromhex(split) for split in _as_list(noted)))
     answer = await parties.ask(label, query)
     variance = query.variance(plan_study(study).step(label), study)
     return replace(known, sums=(*known.sums, *_signed_sums(study, known.grouped, query, answer, variance)))
 
 
-def _choose_splits(known: Known, splits: int, seed: int) -> list[Json]:
-    rng, grouped, base = np.random.default_rng(seed), known.grouped, known.base()
-    signs = [
-        [choose_signs(shares, grouped.group_order(f), split, rng=rng) for f, shares in enumerate(base)]
-        for split in range(splits)
-    ]
+def _choose_splits(study: Study, known: Known, splits: int, seed: int) -> list[Json]:
+    """Several splits see more if unlike; a single one goes by taxonomies too."""
+    rng, grouped = np.random.default_rng(seed), known.grouped
+    orders = alike_orders_of(study) if splits == 1 else orders_of(study)
+    features = [(shares, grouped.group_order(f, orders[f])) for f, shares in enumerate(known.base())]
+    signs = [[choose_signs(shares, order, split, rng=rng) for shares, order in features] for split in range(splits)]
     return [split.hex() for split in grouped.ask_agreements(signs).splits]
 
 
@@ -249,7 +249,7 @@ async def _ask_everything(study: Study, parties: Parties) -> tuple[Known, list[R
     """The ones of every attribute and the agreements of all pairs, in one sum."""
     sizes, rows = sizes_of(study), study.total_rows
     groups = tuple(tuple(range(size)) for size in sizes)
-    plain = GroupedFeatures(groups, (), tuple(orders_of(study)))
+    plain = GroupedFeatures(groups, ())
     query = plain.ask_agreements([[np.array([-1.0, 1.0])] * len(sizes)], ones=ONES_WEIGHT)
     answer = await parties.ask("agreements", query)
     variance = query.variance(plan_study(study).step("agreements"), study)
@@ -257,7 +257,7 @@ async def _ask_everything(study: Study, parties: Parties) -> tuple[Known, list[R
     deviation = variance**0.5 / ONES_WEIGHT
     tables = [np.array([rows - count, count]) for count in ones]
     shares = tuple(np.clip(table, 1.0, rows - 1.0) / rows for table in tables)
-    grouped = GroupedFeatures(groups, shares, plain.orders)
+    grouped = GroupedFeatures(groups, shares)
     measured = tuple(Measurement((f,), table, 2 * deviation**2) for f, table in enumerate(tables))
     sums = tuple(_signed_sums(study, grouped, query, answer, variance))
     released = [Released((f,), table, rows, deviation**2) for f, table in enumerate(tables)]
@@ -290,7 +290,7 @@ def typical_queries(study: Study) -> Mapping[str, Query[Any]]:
     """One-way tables, looks, and as many pairs as columns, in up to sixteen groups each."""
     sizes, typical = sizes_of(study), dict[str, Query[Any]]()
     groups = tuple(tuple(value * min(size, TYPICAL_GROUPS) // size for value in range(size)) for size in sizes)
-    grouped = GroupedFeatures(groups, (), ())
+    grouped = GroupedFeatures(groups, ())
     chain = [(feature, feature + 1) for feature in range(len(sizes) - 1)]
     signs = [np.where(np.arange(size) < size / 2, 1.0, -1.0) for size in grouped.sizes]
     for step in plan_study(study).steps:
@@ -310,10 +310,18 @@ MOSTLY_NOISE = (
 )
 
 
+COLUMNS_ONLY = (
+    "Only single columns are counted (`rounds: 1`, which `auto` takes where noise would drown pairs), so the release "
+    "keeps nothing of what columns have to do with each other. More rows, more epsilon or a `delta` would change that."
+)
+
+
 def advise(study: Study, numbers: Numbers | None) -> Sequence[str]:
     """That there are too few rows for pairs; of real rows there is nothing to say."""
-    if numbers is not None or asks_everything(study):
+    if numbers is not None or asks_everything(study) or len(sizes_of(study)) < 2:
         return ()
+    if len(plan_study(study).steps) == 1:
+        return (COLUMNS_ONLY,)
     typical, steps = typical_queries(study), plan_study(study).steps
     asked = ((step, typical[step.label]) for step in steps if step.phase == "tables")
     found = [query.cell_to_noise(step, study) for step, query in asked if isinstance(query, SumMarginals)]

@@ -10,6 +10,7 @@ from synod.common.protocol.queries.agreements import SumAgreements, pack_signs
 from synod.common.protocol.queries.marginals import Grouping, SumMarginals
 from synod.common.study.encoding import codings_of
 from synod.common.study.features import features_of
+from synod.common.study.schema import CategoricalAttribute
 from synod.common.study.study import Study
 from synod.curator.structure.parts import whole_parts
 
@@ -23,13 +24,22 @@ def orders_of(study: Study) -> list[tuple[int, ...] | None]:
     return [tuple(coding.in_order()) if coding.attribute.is_numeric else None for coding in codings]
 
 
+def alike_orders_of(study: Study) -> list[tuple[int, ...] | None]:
+    """As `orders_of`, and of categories with a taxonomy its leaves, which lie beside what they are like."""
+    attributes = [codings_of(study)[feature.attribute].attribute for feature in features_of(study)]
+    leaves = [
+        tuple(range(len(one.categories))) if isinstance(one, CategoricalAttribute) and one.taxonomy else None
+        for one in attributes
+    ]
+    return [order or own for order, own in zip(orders_of(study), leaves, strict=True)]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupedFeatures:
     """For each feature the group of each value, and each value's share of all rows."""
 
     groups: tuple[Groups, ...]
     shares: tuple[Floats, ...]
-    orders: tuple[tuple[int, ...] | None, ...]
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -45,9 +55,8 @@ class GroupedFeatures:
         raised = [np.maximum(self.add_up(f, shares), least) for f, shares in enumerate(self.shares)]
         return [shares / shares.sum() for shares in raised]
 
-    def group_order(self, feature: int) -> list[int] | None:
-        """The groups in the order of the numbers, where there is one."""
-        order = self.orders[feature]
+    def group_order(self, feature: int, order: Sequence[int] | None) -> list[int] | None:
+        """The groups of a feature in the order of its values, where there is one."""
         return None if order is None else list(dict.fromkeys(self.groups[feature][value] for value in order))
 
     def ask_tables(self, sets: Sequence[tuple[int, ...]], parts: Sequence[float]) -> SumMarginals:

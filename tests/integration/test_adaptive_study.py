@@ -21,7 +21,7 @@ STORE = "synod.curator.store.Store"
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Site:
     """A site at rest: the study is submitted and has its key; nobody has approved."""
-    study = draft_survey(method={"name": "adaptive"}, epsilon="20", delta="1e-9")
+    study = draft_survey(method={"name": "adaptive", "rounds": 5}, epsilon="20", delta="1e-9")
     site = make_site(tmp_path_factory.mktemp("prepared"), study)
     try:
         site.start_curator()

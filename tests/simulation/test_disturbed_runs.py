@@ -192,7 +192,7 @@ def test_the_same_call_fails_for_everybody_again_and_again(
 # Adaptive: five rounds, each query made from the answers to those before, and notes of what shaped it
 
 ADAPTIVE: dict[str, Any] = {
-    "method": {"name": "adaptive"},
+    "method": {"name": "adaptive", "rounds": 5},
     "epsilon": "200",
     "delta": "1e-9",
     "schema": (categorical("sex", ("F", "M")), integer("age", 17, 90, bins=5)),

@@ -1,6 +1,7 @@
 """Adaptive's plan: labels and costs that add up to the budget, limits that follow from the schema, and refusals."""
 
 import json
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synod.common.methods import adaptive
-from synod.common.methods.adaptive import SHARES, Adaptive
+from synod.common.methods.adaptive import SHARES, Adaptive, shares_of
 from synod.common.privacy.cost import Cost
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import check_within
@@ -58,7 +59,7 @@ def test_costs_add_up_to_exactly_the_budget(budget: dict[str, Any], rounds: int)
         plan = plan_study(study)
         assert Cost.total(step.cost for step in plan.steps) == study.budget
         assert all(plan.cost_of(name) == study.budget for name in study.party_names)
-        assert [step.cost for step in plan.steps] == [study.budget.share(share) for share in SHARES[rounds]]
+        assert [step.cost for step in plan.steps] == [study.budget.share(share) for share in shares_of(study, rounds)]
         assert all(step.answerers == study.party_names for step in plan.steps)
 
 
@@ -66,6 +67,33 @@ def test_shares_add_up() -> None:
     for rounds, shares in SHARES.items():
         assert len(shares) == rounds
         assert sum(map(Fraction, shares)) == 1
+
+
+def shares_at(epsilon: str, **keys: Any) -> tuple[Decimal, ...]:
+    return shares_of(study_of(epsilon=epsilon, rounds=3, **keys), 3)
+
+
+def test_the_less_pure_epsilon_the_more_of_it_one_way_tables_get() -> None:
+    ones = [shares_at(epsilon)[0] for epsilon in ("0.1", "1", "2", "4", "8", "100")]
+    assert ones == sorted(ones, reverse=True)
+    assert (ones[0], ones[-1]) == (Decimal("0.8"), Decimal("0.3"))
+    assert ones[2] / ones[3] == pytest.approx(Decimal(2).sqrt(), rel=Decimal("0.03"))
+    assert all(sum(shares_at(epsilon)) == 1 for epsilon in ("0.1", "1", "2", "4", "8", "100"))
+
+
+def test_shares_under_rho_and_of_other_rounds_do_not_depend_on_noise() -> None:
+    assert shares_at("0.1", delta="1e-9") == shares_at("8", delta="1e-9") == SHARES[3]
+    assert shares_of(study_of(epsilon="0.1"), 5) == SHARES[5]
+
+
+def test_noise_is_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two tables of four cells with half of epsilon 1 each: scale 4, a deviation of 4 sqrt(2) = 5.66, or 6.93 with
+    shares of three parties of which two are enough. That moves 0.4 * 4 * 6.93 = 11.1 of 250 rows, or 4.43 %; at
+    5 % all the budget would go there, at 4.43 % sqrt(4.43 / 5) = 0.94 of it.
+    """
+    study = study_of([categorical("a", 4), categorical("b", 4)], rows=(100, 100, 50), epsilon="1", rounds=3)
+    monkeypatch.setattr(adaptive, "MOST_ONES", Decimal(1))
+    assert shares_of(study, 3)[0] == Decimal("0.94")
 
 
 @pytest.mark.parametrize("rounds", [1, 3, 5])
@@ -81,9 +109,25 @@ def test_labels(rounds: int) -> None:
 def test_rounds_follow_from_the_schema() -> None:
     assert [step.label for step in plan_study(study_of(BITS)).steps] == ["agreements"]
     assert [step.label for step in plan_study(study_of(BITS, rounds=3)).steps] == LABELS[3]
-    assert [step.label for step in plan_study(study_of(MIXED)).steps] == LABELS[5]
     for alone in ([binary("x")], [categorical("x", 9)], [integer("x", 0, 500), integer("year", 1, 1)]):
         assert [step.label for step in plan_study(study_of(alone)).steps] == ["ones"]
+
+
+@pytest.mark.parametrize(
+    ("budget", "rounds"),
+    [
+        ({"epsilon": "0.1"}, 1),
+        ({"epsilon": "1"}, 3),
+        ({"epsilon": "100"}, 3),
+        ({"epsilon": "0.1", "delta": "1e-9"}, 1),
+        ({"epsilon": "1", "delta": "1e-9"}, 3),
+        ({"epsilon": "10", "delta": "1e-9"}, 5),
+    ],
+)
+def test_rounds_follow_from_the_noise(budget: dict[str, Any], rounds: int) -> None:
+    """One stage is as good as two where noise is large and under pure epsilon; with still more noise pairs do harm."""
+    schema = [categorical(f"x{i}", 8) for i in range(4)]
+    assert [step.label for step in plan_study(study_of(schema, **budget)).steps] == LABELS[rounds]
 
 
 @pytest.mark.parametrize("rounds", [3, 5])
@@ -175,7 +219,7 @@ def test_the_program_checks_and_forecasts_it(budget: dict[str, Any], schema: lis
     assert (ending.code, ending.err) == (0, "")
     checked = json.loads(ending.out)
     labels = [step["label"] for step in checked["plan"]]
-    assert labels in (LABELS[5], ["agreements"])
+    assert labels in (*LABELS.values(), ["agreements"])
     told = synod("study", "forecast", path, "--json")
     assert (told.code, told.err) == (0, "")
     assert [one["label"] for one in json.loads(told.out)["rounds"]] == labels

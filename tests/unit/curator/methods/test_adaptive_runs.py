@@ -9,14 +9,19 @@ from hypothesis import strategies as st
 
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.agreements import unpack_signs
 from synod.common.protocol.queries.parsing import check_feasible
 from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.features import features_of, sizes_of
 from synod.common.study.study import Study
+from synod.curator.inference.measurements import SignedSums
+from synod.curator.methods import adaptive
 from synod.curator.methods.base import Publication
+from synod.curator.structure.grouped import GroupedFeatures, alike_orders_of, orders_of
 from synod.curator.structure.groups import OneWay, estimate_shares, group_values
+from synod.curator.structure.known import Known
 from synod.curator.structure.model import read_tree
-from synod.curator.structure.selection import Room, choose_pairs
+from synod.curator.structure.selection import Room, choose_pairs, score_pairs
 from synod.curator.structure.splits import choose_signs
 from synod.deploy.simulate import publish_in_process
 from tests.support.keys import seeded
@@ -68,6 +73,8 @@ def check(study: Study) -> Publication:
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS.keys())
 def test_shapes(schema: list[Attribute], budget: dict[str, Any]) -> None:
     check(study_of(schema, **budget))
+    if len(schema) > 1:
+        check(study_of(schema, rounds=5, **budget))
 
 
 @pytest.mark.parametrize("rounds", [1, 3, 5])
@@ -85,8 +92,9 @@ def test_rounds(schema: str, rounds: int) -> None:
     ],
 )
 def test_few_rows_and_any_number_of_parties(schema: str, rows: tuple[int, ...]) -> None:
-    check(study_of(SCHEMAS[schema], rows=rows, epsilon="1"))
-    check(study_of(SCHEMAS[schema], rows=rows, epsilon="1", delta="1e-9"))
+    for rounds in ("auto", 5):
+        check(study_of(SCHEMAS[schema], rows=rows, rounds=rounds, epsilon="1"))
+        check(study_of(SCHEMAS[schema], rows=rows, rounds=rounds, epsilon="1", delta="1e-9"))
 
 
 @st.composite
@@ -109,10 +117,11 @@ def attributes(draw: st.DrawFn, place: int) -> Attribute:
 @st.composite
 def studies(draw: st.DrawFn) -> Study:
     schema = [draw(attributes(place)) for place in range(draw(st.integers(1, 5)))]
-    schema.append(categorical("varies", draw(st.integers(2, 4))))
+    schema += [categorical("varies", draw(st.integers(2, 4))), binary("varies too")]
     rows = tuple(draw(st.lists(st.integers(1, 60), min_size=1, max_size=4)))
     budget = {"epsilon": draw(st.sampled_from(["0.01", "1", "100"])), "delta": draw(st.sampled_from([None, "1e-9"]))}
-    return study_of(schema, rows, output_rows=draw(st.none() | st.integers(1, 99)), **budget)
+    rounds, output_rows = draw(st.sampled_from(["auto", 1, 3, 5])), draw(st.none() | st.integers(1, 99))
+    return study_of(schema, rows, rounds=rounds, output_rows=output_rows, **budget)
 
 
 @settings(max_examples=40, deadline=None)
@@ -195,6 +204,42 @@ def test_signs_are_plus_and_minus_one_and_both_occur(
     assert signs.shape == shares.shape
     assert set(signs.tolist()) <= {-1.0, 1.0}
     assert len(shares) < 2 or set(signs.tolist()) == {-1.0, 1.0}
+
+
+TREE = [["a", "b"], [["c", "d"], "e"]]
+
+
+def test_a_single_split_goes_by_numbers_and_taxonomies_and_several_by_numbers_only() -> None:
+    schema = [{"name": "kind", "type": "categorical", "taxonomy": TREE}, categorical("flat", 5), integer("age", 0, 4)]
+    study = study_of(schema)
+    assert orders_of(study) == [None, None, tuple(range(5))]
+    assert alike_orders_of(study) == [tuple(range(5)), None, tuple(range(5))]
+
+
+def splits_of(splits: int, seed: int) -> list[list[float]]:
+    """The signs of a taxonomy's leaves, all of one size."""
+    schema = [{"name": "kind", "type": "categorical", "taxonomy": TREE}, binary("b")]
+    study = study_of(schema)
+    known = Known(GroupedFeatures(((0, 1, 2, 3, 4), (0, 1)), (np.full(5, 0.2), np.full(2, 0.5))), 270)
+    noted = adaptive._choose_splits(study, known, splits, seed)
+    return [unpack_signs(bytes.fromhex(str(split)), sizes_of(study))[0].tolist() for split in noted]
+
+
+def test_a_single_split_keeps_neighbours_of_a_taxonomy_together_and_several_splits_do_not() -> None:
+    assert all(splits_of(1, seed) == [[1, 1, -1, -1, -1]] for seed in range(9))
+    assert len({tuple(splits_of(3, seed)[0]) for seed in range(9)}) > 1
+
+
+def score(values: list[float], variance: float) -> float:
+    signs = np.array([[1.0, -1.0]] * len(values))
+    one = SignedSums((0, 1), signs, signs, np.array(values), variance)
+    return score_pairs([one], {(0, 1): np.full((2, 2), 0.25)}, 1_000)[0, 1]
+
+
+def test_a_residual_has_to_stand_out_further_under_a_single_split() -> None:
+    assert score([19.0], 100.0) == 0 < score([20.0], 100.0)
+    assert score([11.0] * 3, 100.0) == 0 < score([12.0] * 3, 100.0)
+    assert score([200.0], 100.0) == pytest.approx(4.5 * 200, rel=0.01)
 
 
 @given(

@@ -39,7 +39,7 @@ def publish(folder: Path, study: Study) -> Path:
 
 @pytest.fixture(scope="module")
 def study() -> Study:
-    return make_study(schema=SCHEMA, method={"name": "adaptive"}, epsilon="5", delta="1e-9")
+    return make_study(schema=SCHEMA, method={"name": "adaptive", "rounds": 5}, epsilon="5", delta="1e-9")
 
 
 @pytest.fixture(scope="module")

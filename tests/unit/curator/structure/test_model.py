@@ -41,7 +41,7 @@ def make_grouped(study: Study, seed: int = 5) -> GroupedFeatures:
     rng = np.random.default_rng(seed)
     groups = tuple(tuple(code * min(size, 5) // size for code in range(size)) for size in sizes_of(study))
     shares = [rng.random(size) * (np.arange(size) != 1) for size in sizes_of(study)]
-    return GroupedFeatures(groups, tuple(own / own.sum() for own in shares), (None,) * len(groups))
+    return GroupedFeatures(groups, tuple(own / own.sum() for own in shares))
 
 
 @pytest.fixture(scope="module")

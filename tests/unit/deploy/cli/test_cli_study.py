@@ -213,7 +213,7 @@ def wide_study(path: Path, rows: int, **method: object) -> Path:
 
 def test_a_forecast_tells_what_an_average_cell_has_against_its_noise(tmp_path: Path) -> None:
     """Five tables of 64 cells with a fifth of 26 % of epsilon each; two shares of noise of which one is enough."""
-    path = wide_study(tmp_path / "s.yaml", 50_000)
+    path = wide_study(tmp_path / "s.yaml", 50_000, rounds=5)
     rounds = {found["label"]: found for found in forecast(path)}
     sigma = math.sqrt(2 * 2) * 2 * 5 / 0.26
     assert rounds["tables-1"]["cell_to_noise"] == pytest.approx(100_000 / (64 * sigma), rel=0.01)
@@ -226,7 +226,7 @@ def test_a_forecast_tells_what_an_average_cell_has_against_its_noise(tmp_path: P
 
 
 def test_few_rows_are_told_to_be_too_few_for_pairs(tmp_path: Path) -> None:
-    path = wide_study(tmp_path / "s.yaml", 500)
+    path = wide_study(tmp_path / "s.yaml", 500, rounds=5)
     out = synod("study", "forecast", path).out
     assert "Rows of an average cell against its noise: ones 1.6, tables-1 0.2, tables-2 0.22.\n" in out
     assert out.count("mostly noise") == 1
@@ -234,8 +234,10 @@ def test_few_rows_are_told_to_be_too_few_for_pairs(tmp_path: Path) -> None:
     assert remark.startswith("A table of two columns would be mostly noise: an average cell has 0.2 times")
     assert "Publish columns alone with `rounds: 1`" in remark
     assert f"- {remark}\n" in out
-    alone = synod("study", "forecast", wide_study(path, 500, rounds=1)).out
-    assert "of two columns" not in alone, "that is what it would do already"
+    for keys in ({"rounds": 1}, {}):
+        alone = synod("study", "forecast", wide_study(path, 500, **keys)).out
+        assert "of two columns" not in alone, "that is what it would do already"
+        assert "- Only single columns are counted" in alone
 
 
 def test_forecast_needs_a_roster(tmp_path: Path) -> None:

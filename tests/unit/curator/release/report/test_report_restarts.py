@@ -25,7 +25,7 @@ MIXED = [
         {"method": {"name": "dp-subn", "update": "joint", "encoding": "vanilla"}},
         {"method": {"name": "independent"}},
         {"method": {"name": "dp-ccbn"}},
-        {"method": {"name": "adaptive"}, "schema": MIXED, "delta": "1e-9"},
+        {"method": {"name": "adaptive", "rounds": 5}, "schema": MIXED, "delta": "1e-9"},
         {"method": {"name": "adaptive", "rounds": 3}},
         {"method": {"name": "adaptive"}, "schema": [binary(f"x{i}") for i in range(4)], "delta": "1e-9"},
     ],
