@@ -28,6 +28,7 @@ DIFFERENT: dict[str, Any] = {
     "frontier_cells": 8,
     "table_cells": (4, 4, 4),
     "contribution": Decimal("0.5"),
+    "components": 2,
     "levels": 1024,
     "link": "linear",
     "encoding": "gray",

@@ -25,6 +25,7 @@ SCHEMAS: dict[str, list[dict[str, Any]]] = {
 WRITTEN: list[dict[str, Any]] = [
     {"name": "hpdp-dp"},
     {"name": "hpdp-dp", "levels": 512, "link": "linear"},
+    {"name": "hpdp-dp", "components": 3},
     {"name": "dp-subn"},
     {"name": "dp-subn", "update": "joint", "encoding": "vanilla"},
     {"name": "dp-subn", "split": "paper", "encoding": "gray", "theta": "0.5"},

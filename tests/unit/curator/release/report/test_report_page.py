@@ -203,6 +203,21 @@ def test_the_model_is_drawn(report: RenderedReport) -> None:
     assert expected
 
 
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({}, "% were asked for."),
+        ({"components": 2}, "2 directions were asked for."),
+        ({"components": 1}, "1 direction was asked for."),
+    ],
+)
+def test_it_says_how_many_components_were_asked_for(keys: dict[str, Any], words: str) -> None:
+    report = render_report(make_study(rows=ROWS, epsilon="4", method={"name": "hpdp-dp", "link": "linear", **keys}))
+    assert words in text_of(section(report.tree, "model"))
+    if keys:
+        assert len(read_components(report.study, report.publication).kept) == keys["components"]
+
+
 def test_components_are_the_models_eigenvalues() -> None:
     """Against the covariance that the published loadings imply, put together in full."""
     report = render_report(study_of("hpdp-dp"))
