@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -65,9 +66,14 @@ def other_defaults() -> Iterator[None]:
             patch.setattr(adaptive, "BINARY_CELLS", 1_000)
             patch.setattr(adaptive, "FEWEST_CELLS", 1_000)
             patch.setattr(adaptive, "_usual_spikes", lambda low, high: [])
+            patch.setattr(adaptive, "SHARES", {1: (Decimal(1),), 3: (Decimal("0.2"), *(Decimal("0.4"),) * 2)})
+            patch.setattr(adaptive, "ONES_ONLY", Fraction(9))
+            patch.setattr(adaptive, "ONE_STAGE", Fraction(0))
+            patch.setattr(adaptive, "ALL_TO_ONES", Fraction(1, 3))
+            patch.setattr(adaptive, "PURE_LOOK", Decimal("0.2"))
             for model, name, _ in changed:
-                paper = model is dp_subn.DpSubn and name == "split"
-                _change_default(model, name, "paper" if paper else DIFFERENT[name])
+                words = {dp_subn.DpSubn: "paper", adaptive.Adaptive: "auto"} if name == "split" else {}
+                _change_default(model, name, words.get(model, DIFFERENT[name]))
             _forget_plans()
             yield
     finally:

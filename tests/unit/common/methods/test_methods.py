@@ -68,6 +68,7 @@ def test_the_resolved_study_writes_every_default_out() -> None:
         "name": "hpdp-dp",
         "version": 1,
         "contribution": "0.9",
+        "components": "contribution",
         "levels": 256,
         "link": "copula",
     }

@@ -226,16 +226,17 @@ def test_a_forecast_tells_what_an_average_cell_has_against_its_noise(tmp_path: P
 
 
 def test_few_rows_are_told_to_be_too_few_for_pairs(tmp_path: Path) -> None:
-    path = wide_study(tmp_path / "s.yaml", 500, rounds=5)
+    path = wide_study(tmp_path / "s.yaml", 300, rounds=5)
     out = synod("study", "forecast", path).out
-    assert "Rows of an average cell against its noise: ones 1.6, tables-1 0.2, tables-2 0.22.\n" in out
+    assert "Rows of an average cell against its noise: ones 0.94, tables-1 0.12, tables-2 0.13.\n" in out
     assert out.count("mostly noise") == 1
     (remark,) = json.loads(synod("study", "forecast", path, "--json").out)["remarks"]
-    assert remark.startswith("A table of two columns would be mostly noise: an average cell has 0.2 times")
+    assert remark.startswith("Tables of two columns would be mostly noise: even in single columns")
+    assert "noise would misplace 13% of the rows" in remark, "0.4 * 8 cells * sqrt(2) * 2 * 6 * sqrt(2) of 600 rows"
     assert "Publish columns alone with `rounds: 1`" in remark
     assert f"- {remark}\n" in out
     for keys in ({"rounds": 1}, {}):
-        alone = synod("study", "forecast", wide_study(path, 500, **keys)).out
+        alone = synod("study", "forecast", wide_study(path, 300, **keys)).out
         assert "of two columns" not in alone, "that is what it would do already"
         assert "- Only single columns are counted" in alone
 
