@@ -38,6 +38,8 @@ DIFFERENT: dict[str, Any] = {
     "rounds": 3,
     "max_model_cells": 2_000,
     "splits": 2,
+    "target": "sex",
+    "specializations": 1,
 }
 
 
@@ -64,15 +66,21 @@ def other_defaults() -> Iterator[None]:
             patch.setattr(adaptive, "BINARY_CELLS", 1_000)
             patch.setattr(adaptive, "FEWEST_CELLS", 1_000)
             patch.setattr(adaptive, "_usual_spikes", lambda low, high: [])
-            for model, name, _ in changed:
-                paper = model is dp_subn.DpSubn and name == "split"
-                _change_default(model, name, "paper" if paper else DIFFERENT[name])
+            for model, name, before in changed:
+                _change_default(model, name, _different(name, before))
             _forget_plans()
             yield
     finally:
         for model, name, before in changed:
             _change_default(model, name, before)
         _forget_plans()
+
+
+def _different(name: str, before: object) -> object:
+    """Another default of the same kind: a split is a name, a share or several."""
+    if name == "split" and not isinstance(before, tuple):
+        return Decimal("0.7") if isinstance(before, Decimal) else "paper"
+    return DIFFERENT[name]
 
 
 def _change_default(model: type[BaseModel], field: str, value: object) -> None:
