@@ -127,8 +127,8 @@ class DistDiffGen(Method):
         enough = self._enough_epsilon(study, least)
         hint = f"Epsilon {enough} allows one; so do" if enough else "No epsilon allows one; try"
         raise refused(
-            f"{study.name} has no room for any split: the least one makes {least:,} leaves with their classes, and theta "
-            f"has room for {self.most_leaves(study):,}.",
+            f"{study.name} has no room for any split: the least one makes {least:,} leaves with their classes, and "
+            f"theta has room for {self.most_leaves(study):,}.",
             f"{hint} fewer classes, more rows or a smaller theta.",
         )
 
