@@ -160,7 +160,8 @@ class NoisePattern:
         independent draw of its law.
         """
         laws = self.laws
-        once = np.repeat([laws.index(run.law) for run in self.runs], [run.numbers for run in self.runs])
+        places = {law: place for place, law in enumerate(laws)}
+        once = np.repeat([places[run.law] for run in self.runs], [run.numbers for run in self.runs])
         owners = np.tile(once, self.times)
         counts = np.bincount(owners, minlength=len(laws)).tolist()
         drawn = [law.sample(count, coins=coins) for law, count in zip(laws, counts, strict=True)]

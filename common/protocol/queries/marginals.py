@@ -287,7 +287,9 @@ class SumMarginals(Tables, SumQuery[list[Counts]]):
 
     @classmethod
     def check_room(cls, step: Step, study: Study) -> None:
-        """As many tables as the step allows, of even shares, must still have noise that can be drawn and packed."""
+        """As many tables as the step allows, of even shares and without weights, must still have noise that can be
+        drawn and packed.
+        """
         law = sum_law(step, study, TABLE.times(step.limit.tables))
         numbers = step.limit.numbers
         plan_slots(numbers, 0, study.total_rows, law.bound(numbers), study.key_bits)
