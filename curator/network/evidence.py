@@ -46,7 +46,7 @@ class Evidence:
     def add_local(self, label: str, sets: Sets, counts: list[NDArray[np.int64]]) -> None:
         """Adds the tables of one party."""
         step = plan_study(self.study).step(label)
-        (variance,) = set(LocalMarginals(sets).variances(step))
+        (variance,) = set(LocalMarginals(sets).variances(step, self.study))
         (party,) = step.answerers
         rows = self.study.roster[self.study.index_of(party)].rows
         self.tables.extend(

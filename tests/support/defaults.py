@@ -40,6 +40,8 @@ DIFFERENT: dict[str, Any] = {
     "rounds": 3,
     "max_model_cells": 2_000,
     "splits": 2,
+    "target": "sex",
+    "specializations": 1,
 }
 
 
@@ -71,15 +73,21 @@ def other_defaults() -> Iterator[None]:
             patch.setattr(adaptive, "ONE_STAGE", Fraction(0))
             patch.setattr(adaptive, "ALL_TO_ONES", Fraction(1, 3))
             patch.setattr(adaptive, "PURE_LOOK", Decimal("0.2"))
-            for model, name, _ in changed:
-                words = {dp_subn.DpSubn: "paper", adaptive.Adaptive: "auto"} if name == "split" else {}
-                _change_default(model, name, words.get(model, DIFFERENT[name]))
+            for model, name, before in changed:
+                _change_default(model, name, _different(name, before))
             _forget_plans()
             yield
     finally:
         for model, name, before in changed:
             _change_default(model, name, before)
         _forget_plans()
+
+
+def _different(name: str, before: object) -> object:
+    """Another default of the same kind: a split is a name, a share or several; one that is open stays so."""
+    if name != "split" or isinstance(before, tuple):
+        return DIFFERENT[name]
+    return {"best": "paper", "auto": "auto"}[before] if isinstance(before, str) else Decimal("0.7")
 
 
 def _change_default(model: type[BaseModel], field: str, value: object) -> None:

@@ -48,8 +48,10 @@ METHODS: dict[str, dict[str, Any]] = {
     "dp-ccbn": {"name": "dp-ccbn", "theta": "0.5"},
     "independent": {"name": "independent", "theta": "0.1"},
     "adaptive": {"name": "adaptive"},
+    "distdiffgen": {"name": "distdiffgen", "theta": "0.1"},
+    "distdiffgen, few splits": {"name": "distdiffgen", "theta": "0.01", "specializations": 2, "split": "0.9"},
 }
-WITHOUT_ENCODING = ("hpdp-dp", "adaptive")
+WITHOUT_ENCODING = ("hpdp-dp", "adaptive", "distdiffgen")
 ENCODINGS = ("vanilla", "binary", "gray")
 
 

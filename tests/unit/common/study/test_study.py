@@ -43,7 +43,7 @@ def entry(index: int, **changes: Any) -> dict[str, Any]:
 
 
 REMOVED: Any = None
-METHODS = "name must be one of adaptive, dp-ccbn, dp-subn, hpdp-dp, independent"
+METHODS = "name must be one of adaptive, distdiffgen, dp-ccbn, dp-subn, hpdp-dp, independent"
 
 
 @pytest.mark.parametrize(

@@ -53,9 +53,9 @@ def test_check_without_a_roster(tmp_path: Path) -> None:
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "unknown key": ({"epsilons": 1}, "epsilons is not known"),
     "unknown method": ({"method": {"name": "magic"}}, "method"),
-    "a later method": ({"method": {"name": "privbayes"}}, "name must be one of adaptive, dp-ccbn"),
-    "a list of methods": ({"method": {"name": ["hpdp-dp"]}}, "name must be one of adaptive, dp-ccbn"),
-    "a method without keys": ({"method": "hpdp-dp"}, "is a mapping with a name, one of adaptive, dp-ccbn"),
+    "a later method": ({"method": {"name": "privbayes"}}, "name must be one of adaptive, distdiffgen, dp-ccbn"),
+    "a list of methods": ({"method": {"name": ["hpdp-dp"]}}, "name must be one of adaptive, distdiffgen, dp-ccbn"),
+    "a method without keys": ({"method": "hpdp-dp"}, "is a mapping with a name, one of adaptive, distdiffgen, dp-ccbn"),
     "epsilon of text": ({"epsilon": "much"}, "epsilon"),
     "epsilon of nothing": ({"epsilon": 0}, "epsilon"),
     "rows of a fraction": ({"rows": 1.5}, "rows"),

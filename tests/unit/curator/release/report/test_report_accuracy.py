@@ -40,7 +40,7 @@ def test_moments_have_the_error_that_is_stated(sizes: tuple[int, ...], delta: ob
     design, terms = moment_design(study), SumMoments().terms(plan_study(study).step("moments"), study)
     count = DRAWS * 3 * terms.length
     (run,) = terms.runs
-    noise = run.law.sample(count, coins=seeded(3))
+    noise = run.laws[0].sample(count, coins=seeded(3))
     squares: dict[tuple[int, int], list[float]] = {}
     indicator = indicators(design)
     for moments in noise.reshape(DRAWS, 3, -1).sum(axis=1):
