@@ -1,0 +1,146 @@
+"""DPCocGen's recipe: a noisy table of all attributes, parts of their values found in it, the parts counted anew, rows.
+
+Everything but the two encrypted sums is post-processing of released numbers. The parts shape the second query, so they
+are remembered: a restart asks the same question.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synod.common.crypto.canonical import Json
+from synod.common.methods.dpcocgen import DpCocGen
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.base import Query
+from synod.common.protocol.queries.marginals import SumMarginals
+from synod.common.study.encoding import codings_of
+from synod.common.study.features import features_of, sizes_of
+from synod.common.study.study import Study
+from synod.curator.coclustering.criterion import Axis, canonical
+from synod.curator.coclustering.levels import NoisyCounts, choose_parts
+from synod.curator.coclustering.rounding import round_counts
+from synod.curator.methods.base import Numbers, Parties, Publication, Publisher, register
+from synod.curator.network.tables import project_tables
+from synod.curator.release.report.models.cells import cell_error, describe_cells
+from synod.curator.structure.cells import Groups, draw_cells
+from synod.curator.structure.grouped import GroupedFeatures
+from synod.curator.structure.joint import ask_everything, release_everything, write_joint
+
+CELLS, PARTS = "histogram", "parts"
+TYPICAL_PARTS = 3
+
+
+async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -> Publication:
+    """Asks for all cells, finds parts in them, and asks for the parts' counts.
+
+    Guarantee: both steps cost what the plan says; the rest is post-processing.
+    """
+    del rng  # the rows are drawn from the model and the seed
+    (counts,) = await parties.ask(CELLS, ask_everything(study))
+    released = release_everything(study, CELLS, counts)
+    noted: Any = await parties.remember(PARTS, partial(_find_parts, study, counts, released.variance))
+    groups = [tuple(own) for own in noted]
+    query = ask_parts(groups)
+    (sums,) = await parties.ask(PARTS, query)
+    (variance,) = query.variances(plan_study(study).step(PARTS), study)
+    model = await parties.remember("model", partial(write_joint, study, groups, sums, variance))
+    return Publication([], model, tables=[released])
+
+
+def _find_parts(study: Study, counts: NDArray[np.int64], variance: float) -> Json:
+    """The part of each value of each feature."""
+    parts, sizes = _method(study).parts, sizes_of(study)
+    (later,) = ask_everything(study).variances(plan_study(study).step(PARTS), study)
+    orders = [order_of(study, place) for place in range(len(sizes))]
+    noisy = counts.reshape(sizes)[np.ix_(*orders)]
+    whole = round_counts(project_tables(noisy.reshape(-1), study.total_rows), study.total_rows).reshape(sizes)
+    found = choose_parts(NoisyCounts(noisy, variance, later), whole, axes_of(study), parts)
+    groups = [_in_codes(own, order) for own, order in zip(found, orders, strict=True)]
+    if all(max(own) == 0 for own in groups):
+        groups[0] = tuple(range(sizes[0]))
+    return [list(own) for own in groups]
+
+
+def axes_of(study: Study) -> list[Axis]:
+    """The features as co-clustering sees them: numbers are ordered, a missing number is the last of its values."""
+    codings = [codings_of(study)[feature.attribute] for feature in features_of(study)]
+    return [
+        Axis(one.size, one.attribute.is_numeric, one.attribute.is_numeric and one.attribute.nullable)
+        for one in codings
+    ]
+
+
+def order_of(study: Study, place: int) -> list[int]:
+    """The codes of a feature, a number's in the order of the numbers."""
+    coding = codings_of(study)[features_of(study)[place].attribute]
+    return coding.in_order() + list(range(coding.value_codes, coding.size)) if coding.attribute.is_numeric else (
+        list(range(coding.size))
+    )
+
+
+def _in_codes(groups: Groups, order: Sequence[int]) -> Groups:
+    """The part of each code, from the part of each value in its order."""
+    own = dict(zip(order, groups, strict=True))
+    return canonical([own[code] for code in range(len(order))])
+
+
+def ask_parts(groups: Sequence[Groups]) -> SumMarginals:
+    """The table of all features with more than one part."""
+    entries = tuple(feature for feature, own in enumerate(groups) if max(own) > 0)
+    return GroupedFeatures(tuple(groups), (), ()).ask_tables([entries], [1.0])
+
+
+def _method(study: Study) -> DpCocGen:
+    assert isinstance(study.method, DpCocGen)
+    return study.method
+
+
+WITHIN_PARTS = (
+    "Do not compare values inside one part of a column, which the section on parts lists: they were counted as one, and "
+    "are equally frequent in the rows whatever they are in the tables."
+)
+ENOUGH_ROWS = (
+    "There are enough rows for so few cells that joining values gains little: an average cell would have {:.2g} times "
+    "as many rows as its noise if all of the budget counted cells. Measured on Adult, the method `histogram` is then as "
+    "exact, or more so, in total variation."
+)
+TIE = 0.35  # measured on Adult: 21,504 cells at epsilon 0.5
+
+
+def warnings(study: Study) -> Sequence[str]:
+    """What parts cannot express."""
+    del study
+    return (WITHIN_PARTS,)
+
+
+def typical_queries(study: Study) -> Mapping[str, Query[Any]]:
+    """All cells, and up to three parts of each attribute."""
+    groups = [tuple(v * min(size, TYPICAL_PARTS) // size for v in range(size)) for size in sizes_of(study)]
+    return {CELLS: ask_everything(study), PARTS: ask_parts(groups)}
+
+
+def advise(study: Study, numbers: Numbers | None) -> Sequence[str]:
+    """That plain cells would do; of real rows there is nothing to say."""
+    query, step = ask_everything(study), plan_study(study).step(CELLS)
+    whole = replace(step, cost=study.budget)
+    ratio = query.cell_to_noise(whole, study)
+    return [ENOUGH_ROWS.format(ratio)] if numbers is None and ratio > TIE else ()
+
+
+register(
+    "dpcocgen",
+    Publisher(
+        title="DPCocGen, an encrypted table of parts of columns",
+        publish=publish,
+        describe=describe_cells,
+        expected_error=cell_error,
+        warnings=warnings,
+        typical_queries=typical_queries,
+        advise=advise,
+        draw=draw_cells,
+    ),
+)
