@@ -13,7 +13,8 @@ and C(V-1, I-1) takes the place of B. All counts are released or follow from rel
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Groups = tuple[int, ...]
+Number = TypeVar("Number", np.int64, np.float64)
 
 TABLE_SIZE = 1 << 17
 
@@ -87,7 +89,12 @@ def part_costs(counts: Integers, members: Integers) -> Floats:
     return log_factorials(counts + members - 1) - log_factorials(members - 1)
 
 
-def gather(table: NDArray[np.int64], groups: Sequence[Groups]) -> Integers:
+def part_cells(groups: Sequence[Groups]) -> Floats:
+    """How many cells of values each cell of parts has."""
+    return reduce(np.multiply.outer, [np.bincount(own).astype(np.float64) for own in groups])
+
+
+def gather(table: NDArray[Number], groups: Sequence[Groups]) -> NDArray[Number]:
     """The table of parts of a table of values."""
     for axis, own in enumerate(groups):
         rows = np.moveaxis(table, axis, 0)

@@ -18,7 +18,7 @@ from math import prod
 
 import numpy as np
 
-from synod.curator.coclustering.criterion import Axis, Floats, Groups, Integers, gather
+from synod.curator.coclustering.criterion import Axis, Floats, Groups, Integers, gather, part_cells
 from synod.curator.coclustering.merges import DECIMALS, Merge, Path, find_path, replay
 from synod.curator.coclustering.moves import move_values
 
@@ -35,9 +35,9 @@ class NoisyCounts:
 
     def expected_error(self, groups: Sequence[Groups]) -> float:
         """E of a grid."""
-        members = [np.bincount(own).astype(np.float64) for own in groups]
-        sums, cells = gather(self.counts, groups), _outer(members)
-        within = float((self.counts.astype(np.float64) ** 2).sum() - (sums.astype(np.float64) ** 2 / cells).sum())
+        counts, cells = self.counts.astype(np.float64), part_cells(groups)
+        sums = gather(counts, groups)
+        within = float((counts**2).sum() - (sums**2 / cells).sum())
         noise = (self.counts.size - sums.size) * self.variance
         return within - noise + self.next_variance * float((1 / cells).sum())
 

@@ -7,6 +7,7 @@ are remembered: a restart asks the same question.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,15 @@ from synod.common.protocol.queries.marginals import SumMarginals
 from synod.common.study.encoding import codings_of
 from synod.common.study.features import features_of, sizes_of
 from synod.common.study.study import Study
-from synod.curator.coclustering.criterion import Axis, canonical
+from synod.curator.coclustering.criterion import Axis, canonical, gather, part_cells
 from synod.curator.coclustering.levels import NoisyCounts, choose_parts
 from synod.curator.coclustering.rounding import round_counts
-from synod.curator.methods.base import Numbers, Parties, Publication, Publisher, register
-from synod.curator.network.tables import project_tables
+from synod.curator.methods.base import Numbers, Parties, Publication, Publisher, Released, register
+from synod.curator.network.tables import project_tables, project_unequal
 from synod.curator.release.report.models.cells import cell_error, describe_cells
-from synod.curator.structure.cells import Groups, draw_cells
+from synod.curator.structure.cells import Groups, draw_cells, write_cells
 from synod.curator.structure.grouped import GroupedFeatures
-from synod.curator.structure.joint import ask_everything, release_everything, write_joint
+from synod.curator.structure.joint import ask_everything, release_everything
 
 CELLS, PARTS = "histogram", "parts"
 TYPICAL_PARTS = 3
@@ -47,8 +48,22 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
     query = ask_parts(groups)
     (sums,) = await parties.ask(PARTS, query)
     (variance,) = query.variances(plan_study(study).step(PARTS), study)
-    model = await parties.remember("model", partial(write_joint, study, groups, sums, variance))
+    model = await parties.remember("model", partial(_write, study, groups, released, sums, variance))
     return Publication([], model, tables=[released])
+
+
+def _write(
+    study: Study, groups: Sequence[Groups], cells: Released, sums: NDArray[np.int64], variance: float
+) -> Json:
+    """The model of both sums together: a part's own count, and the sum of its cells, each by its precision."""
+    shape = sizes_of(study)
+    spread = part_cells(groups).reshape(-1)
+    added = gather(cells.counts.reshape(shape), groups).reshape(-1)
+    own, of_cells = 1 / variance, 1 / (spread * cells.variance)
+    variances = 1 / (own + of_cells)
+    counts = variances * (own * sums + of_cells * added)
+    shares = project_unequal(counts, variances, study.total_rows)
+    return write_cells(study, groups, shares / shares.sum(), sqrt(float(variances.mean())))
 
 
 def _find_parts(study: Study, counts: NDArray[np.int64], variance: float) -> Json:

@@ -2,17 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from math import sqrt
 from typing import Any
 
 import numpy as np
 
+from synod.common.crypto.canonical import Json
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query
 from synod.common.study.study import Study
-from synod.curator.methods.base import Numbers, Parties, Publication, Publisher, register
+from synod.curator.methods.base import Numbers, Parties, Publication, Publisher, Released, register
+from synod.curator.network.tables import project_tables
 from synod.curator.release.report.models.cells import cell_error, describe_cells
-from synod.curator.structure.cells import draw_cells
-from synod.curator.structure.joint import ask_everything, release_everything, values_apart, write_joint
+from synod.curator.structure.cells import draw_cells, write_cells
+from synod.curator.structure.joint import ask_everything, release_everything, values_apart
 
 STEP = "histogram"
 FEW_ROWS = (
@@ -34,9 +37,13 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
     del rng  # the rows are drawn from the model and the seed
     (counts,) = await parties.ask(STEP, ask_everything(study))
     released = release_everything(study, STEP, counts)
-    groups = values_apart(study)
-    model = await parties.remember("model", partial(write_joint, study, groups, counts, released.variance))
+    model = await parties.remember("model", partial(_write, study, released))
     return Publication([], model, tables=[released])
+
+
+def _write(study: Study, released: Released) -> Json:
+    shares = project_tables(released.counts, released.rows) / released.rows
+    return write_cells(study, values_apart(study), shares, sqrt(released.variance))
 
 
 def warnings(study: Study) -> Sequence[str]:

@@ -1,19 +1,14 @@
-"""The table of all attributes: how it is asked for, what is released of it, and the model that its counts make."""
-
-from collections.abc import Sequence
-from math import sqrt
+"""The table of all attributes: how it is asked for, and what is released of it."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synod.common.crypto.canonical import Json
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.marginals import SumMarginals
 from synod.common.study.features import sizes_of
 from synod.common.study.study import Study
 from synod.curator.methods.base import Released
-from synod.curator.network.tables import project_tables
-from synod.curator.structure.cells import Groups, write_cells
+from synod.curator.structure.cells import Groups
 
 
 def ask_everything(study: Study) -> SumMarginals:
@@ -31,9 +26,3 @@ def release_everything(study: Study, label: str, counts: NDArray[np.int64]) -> R
 def values_apart(study: Study) -> list[Groups]:
     """Every value in a group of its own."""
     return [tuple(range(size)) for size in sizes_of(study)]
-
-
-def write_joint(study: Study, groups: Sequence[Groups], counts: NDArray[np.int64], variance: float) -> Json:
-    """The model of noisy counts of all cells of groups: the nearest non-negative ones with the public total."""
-    rows = study.total_rows
-    return write_cells(study, groups, project_tables(counts, rows) / rows, sqrt(variance))
