@@ -62,8 +62,7 @@ class CellsMethod(Method):
             raise refused(
                 f"The table of all {len(sizes_of(study))} attributes of {study.name} has {_about(cells)} cells; "
                 f"`max_cells` is {self.max_cells:,}. {_describe_load(study, cells, self.plan(study)[0].cost)}",
-                "Name fewer `attributes`, give numbers fewer bins, or raise `max_cells`, up to "
-                f"{LARGEST_CELLS:,}.",
+                f"Name fewer `attributes`, give numbers fewer bins, or raise `max_cells`, up to {LARGEST_CELLS:,}.",
             )
 
     def cells_step(self, study: Study, label: str, cost: Cost, most: int | None = None) -> Step:

@@ -15,7 +15,7 @@ from synod.common.study.features import features_of, sizes_of
 from synod.common.study.schema import ExactDecimal
 from synod.common.study.study import Study
 
-MOST_VALUES = 1_000
+MOST_VALUES = 500
 
 
 class DpCocGen(CellsMethod):

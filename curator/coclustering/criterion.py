@@ -1,7 +1,7 @@
 """The criterion MODL of a grid: how long a description of the rows is, in nats, given the parts of each attribute.
 
-With N counts, V_a values and I_a parts of attribute a, m_ai values and N_ai counts in part i, n_av counts of value v and
-G = product of the I_a cells, the cost is
+With N counts, V_a values and I_a parts of attribute a, m_ai values and N_ai counts in part i, n_av counts of value v
+and G = product of the I_a cells, the cost is
 
     sum_a [ln V_a + ln B(V_a, I_a)] + ln C(N+G-1, G-1) + sum_a sum_i ln C(N_ai + m_ai - 1, m_ai - 1)
     + ln N! - sum_cells ln N_cell! + sum_a (sum_i ln N_ai! - sum_v ln n_av!)
@@ -45,7 +45,7 @@ def _table() -> Floats:
 
 
 def log_factorials(counts: Integers) -> Floats:
-    """ln k! of each count: from a table, and by Stirling's series, exact to all digits there, beyond it."""
+    """The logarithm ln k! of each count: from a table, and beyond it by Stirling's series, exact to all digits there."""
     table = _table()
     if counts.size == 0 or int(counts.max()) < TABLE_SIZE:
         return table[counts]
@@ -55,7 +55,7 @@ def log_factorials(counts: Integers) -> Floats:
 
 
 def log_choose(n: int, k: int) -> float:
-    """ln C(n, k)."""
+    """The logarithm of C(n, k)."""
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
@@ -68,7 +68,7 @@ def log_splits(axis: Axis) -> Floats:
 
 @lru_cache(maxsize=64)
 def _log_stirling(size: int) -> Floats:
-    """ln S2(size, k) for k from 1: a value joins one of k groups, or is a group of its own."""
+    """The logarithm ln S2(size, k) for k from 1: a value joins one of k groups, or is a group of its own."""
     logs = np.full(size + 1, -np.inf)
     logs[0] = 0.0
     with np.errstate(divide="ignore"):
@@ -80,12 +80,12 @@ def _log_stirling(size: int) -> Floats:
 
 
 def rows_prior(rows: int, cells: int) -> float:
-    """ln C(N+G-1, G-1): how the rows may fall into the cells."""
+    """The logarithm ln C(N+G-1, G-1): how the rows may fall into the cells."""
     return log_choose(rows + cells - 1, cells - 1)
 
 
 def part_costs(counts: Integers, members: Integers) -> Floats:
-    """ln C(N_i + m_i - 1, m_i - 1) + ln N_i! of each part: how its counts may fall on its values, and in which order."""
+    """What each part costs, ln C(N_i + m_i - 1, m_i - 1) + ln N_i!: how its counts fall on its values, and their order."""
     return log_factorials(counts + members - 1) - log_factorials(members - 1)
 
 

@@ -19,7 +19,7 @@ from math import prod
 import numpy as np
 
 from synod.curator.coclustering.criterion import Axis, Floats, Groups, Integers, gather, part_cells
-from synod.curator.coclustering.merges import DECIMALS, Merge, Path, find_path, replay
+from synod.curator.coclustering.merges import LEAST_DIFFERENCE, Merge, Path, find_path, replay
 from synod.curator.coclustering.moves import move_values
 
 Parts = str | int
@@ -83,12 +83,17 @@ def choose_parts(noisy: NoisyCounts, counts: Integers, axes: Sequence[Axis], par
 def _choose_level(noisy: NoisyCounts, path: Path, parts: Parts) -> int:
     """How many merges of the path to make; of equally good numbers the least."""
     if parts == "error":
-        return int(np.argmin(np.round(list(noisy.path_errors(path.merges)), DECIMALS)))
+        return _first_least(list(noisy.path_errors(path.merges)))
     if parts == "modl":
-        return int(np.argmin(np.round(path.costs, DECIMALS)))
+        return _first_least(path.costs)
     shape = list(noisy.counts.shape)
     for level, merge in enumerate(path.merges):
         if prod(shape) <= int(parts):
             return level
         shape[merge.axis] -= 1
     return len(path.merges)
+
+
+def _first_least(numbers: Sequence[float]) -> int:
+    """Where the least number is, or the first that hardly differs from it."""
+    return int(np.argmax(np.asarray(numbers) <= min(numbers) + LEAST_DIFFERENCE))

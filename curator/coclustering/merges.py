@@ -5,7 +5,7 @@ ln C(N_i + N_j, N_i). These gains are kept for all pairs; a merge changes those 
 slices that it joins, and of its own attribute only those of the new part.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +23,7 @@ from synod.curator.coclustering.criterion import (
     rows_prior,
 )
 
-DECIMALS = 6
+LEAST_DIFFERENCE = 1e-6  # of costs; less is a tie
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Path:
 def find_path(counts: Integers, axes: Sequence[Axis]) -> Path:
     """All merges from every value in a part of its own to one part of each attribute.
 
-    Costs are compared after rounding; of equal ones the first attribute's, and the first parts', is taken.
+    Of merges whose costs hardly differ the first attribute's, and of those the first parts', is taken.
     """
     state, merges = _State(counts.copy(), axes), list[Merge]()
     costs = [grid_cost(counts, axes, [tuple(range(axis.size)) for axis in axes])]
@@ -92,7 +92,11 @@ def gains_with(row: Integers, others: Integers, *, signs: Floats | None = None) 
 
 
 class _State:
-    """A grid on its way: the counts of its cells, the values and counts of each part, and the gains of all pairs."""
+    """A grid on its way: the counts of its cells, the values and counts of each part, and the scores of all pairs.
+
+    The score of two parts is how their joining changes the cost, but for what is the same for all pairs of an
+    attribute; of ordered parts only neighbours have one, of others those above the diagonal.
+    """
 
     def __init__(self, counts: Integers, axes: Sequence[Axis]) -> None:
         self.counts = counts
@@ -101,80 +105,81 @@ class _State:
         self._splits = [log_splits(axis) for axis in axes]
         self._members = [np.ones(axis.size, dtype=np.int64) for axis in axes]
         self._totals = [counts.sum(axis=self._others(place)) for place in range(len(axes))]
-        self._gains = [
-            pair_gains(_as_rows(counts, place), is_ordered=axis.is_ordered) for place, axis in enumerate(axes)
-        ]
+        self._scores = [self._first_scores(place) for place in range(len(axes))]
 
     def _others(self, place: int) -> tuple[int, ...]:
         return tuple(other for other in range(len(self._axes)) if other != place)
 
-    def best_merge(self) -> tuple[float, Merge]:
-        """The least change of cost, and the merge that makes it."""
-        found = [one for place in range(len(self._axes)) for one in self._best_of(place)]
-        return min(found, key=lambda one: (one[0], one[1].axis))
-
-    def _best_of(self, place: int) -> Iterator[tuple[float, Merge]]:
-        """The best merge of one attribute, if it has more than one part."""
-        parts, splits = self.counts.shape[place], self._splits[place]
-        if parts == 1:
-            return
-        cells = self.counts.size
-        fixed = splits[parts - 2] - splits[parts - 1]
-        fixed += rows_prior(self._rows, cells // parts * (parts - 1)) - rows_prior(self._rows, cells)
-        changes = np.round(fixed + self._part_changes(place) - self._gains[place], DECIMALS)
+    def _first_scores(self, place: int) -> Floats:
+        rows, parts = _as_rows(self.counts, place), self.counts.shape[place]
         if self._axes[place].is_ordered:
-            open_pairs = parts - 1 - (self._axes[place].has_missing and parts > 2)
-            kept = int(np.argmin(changes[:open_pairs]))
-            yield float(changes[kept]), Merge(place, kept, kept + 1)
-        else:
-            changes[np.tril_indices(parts)] = np.inf
-            kept, joined = divmod(int(np.argmin(changes)), parts)
-            yield float(changes[kept, joined]), Merge(place, kept, joined)
+            return self._part_changes(place, slice(0, -1), slice(1, None)) - pair_gains(rows, is_ordered=True)
+        scores = np.stack([self._part_changes(place, slice(None), part) for part in range(parts)])
+        scores -= pair_gains(rows, is_ordered=False)
+        scores[np.tril_indices(parts)] = np.inf
+        return scores
 
-    def _part_changes(self, place: int) -> Floats:
-        """How the costs of parts change with each merge."""
+    def _part_changes(self, place: int, one: slice, other: slice | int) -> Floats:
+        """How the costs of parts change if they are joined."""
         totals, members = self._totals[place], self._members[place]
         costs = part_costs(totals, members)
-        if self._axes[place].is_ordered:
-            return part_costs(totals[:-1] + totals[1:], members[:-1] + members[1:]) - costs[:-1] - costs[1:]
-        joined = part_costs(totals[:, None] + totals, members[:, None] + members)
-        return joined - costs[:, None] - costs
+        return part_costs(totals[one] + totals[other], members[one] + members[other]) - costs[one] - costs[other]
+
+    def best_merge(self) -> tuple[float, Merge]:
+        """The least change of cost, and the merge that makes it."""
+        found = [self._best_of(place) for place, parts in enumerate(self.counts.shape) if parts > 1]
+        least = min(change for change, _ in found)
+        return next(one for one in found if one[0] <= least + LEAST_DIFFERENCE)
+
+    def _best_of(self, place: int) -> tuple[float, Merge]:
+        """The best merge of one attribute."""
+        axis, scores, parts = self._axes[place], self._scores[place], self.counts.shape[place]
+        if axis.is_ordered:
+            scores = scores[: parts - 1 - (axis.has_missing and parts > 2)]
+        best = int(np.argmax(scores <= scores.min() + LEAST_DIFFERENCE))
+        kept, joined = (best, best + 1) if axis.is_ordered else divmod(best, parts)
+        return float(scores.reshape(-1)[best]) + self._fixed(place), Merge(place, kept, joined)
+
+    def _fixed(self, place: int) -> float:
+        """How the cost changes with any merge of an attribute: fewer ways to split it, and fewer cells."""
+        parts, cells, splits = self.counts.shape[place], self.counts.size, self._splits[place]
+        fewer = rows_prior(self._rows, cells // parts * (parts - 1)) - rows_prior(self._rows, cells)
+        return float(splits[parts - 2] - splits[parts - 1]) + fewer
 
     def merge(self, place: int, kept: int, joined: int) -> None:
         """Joins two parts."""
         before = [np.take(self.counts, part, axis=place) for part in (kept, joined)]
         self._update_others(place, [before[0] + before[1], *before])
-        for numbers in (self._members[place], self._totals[place]):
-            numbers[kept] += numbers[joined]
-        self._members[place] = np.delete(self._members[place], joined)
-        self._totals[place] = np.delete(self._totals[place], joined)
+        for numbers in (self._members, self._totals):
+            numbers[place][kept] += numbers[place][joined]
+            numbers[place] = np.delete(numbers[place], joined)
         rows = np.moveaxis(self.counts, place, 0)
         rows[kept] += rows[joined]
         self.counts = np.delete(self.counts, joined, axis=place)
         self._update_own(place, kept, joined)
 
     def _update_others(self, place: int, slices: Sequence[Integers]) -> None:
-        """Other attributes' gains: the new slice's come, those of the two old ones go."""
+        """Other attributes' scores: the new slice's gains come, those of the two old ones go."""
         for other in self._others(place):
             rows = np.concatenate([_as_rows(one, other - (other > place)) for one in slices], axis=1)
             signs = np.repeat([1.0, -1.0, -1.0], slices[0].size // len(rows))
-            self._gains[other] += pair_gains(rows, is_ordered=self._axes[other].is_ordered, signs=signs)
+            self._scores[other] -= pair_gains(rows, is_ordered=self._axes[other].is_ordered, signs=signs)
 
     def _update_own(self, place: int, kept: int, joined: int) -> None:
-        """The attribute's own gains: those of the new part are computed anew."""
+        """The attribute's own scores: those of the new part are computed anew."""
         rows = _as_rows(self.counts, place)
         if self._axes[place].is_ordered:
-            gains = np.delete(self._gains[place], kept)
-            for left in {max(kept - 1, 0), kept} & set(range(len(gains))):
-                gains[left] = pair_gains(rows[left : left + 2], is_ordered=True)[0]
+            scores = np.delete(self._scores[place], kept)
+            for left in range(max(kept - 1, 0), min(kept + 1, len(scores))):
+                gain = pair_gains(rows[left : left + 2], is_ordered=True)
+                scores[left] = (self._part_changes(place, slice(left, left + 1), left + 1) - gain)[0]
         else:
-            gains = np.delete(np.delete(self._gains[place], joined, axis=0), joined, axis=1)
-            new = gains_with(rows[kept], rows)
-            gains[:kept, kept], gains[kept, kept + 1 :] = new[:kept], new[kept + 1 :]
-        self._gains[place] = gains
+            scores = np.delete(np.delete(self._scores[place], joined, axis=0), joined, axis=1)
+            new = self._part_changes(place, slice(None), kept) - gains_with(rows[kept], rows)
+            scores[:kept, kept], scores[kept, kept + 1 :] = new[:kept], new[kept + 1 :]
+        self._scores[place] = scores
 
 
 def _as_rows(table: Integers, axis: int) -> Integers:
     """One row of cells for each part of an axis."""
     return np.moveaxis(table, axis, 0).reshape(table.shape[axis], -1)
-

@@ -52,9 +52,7 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
     return Publication([], model, tables=[released])
 
 
-def _write(
-    study: Study, groups: Sequence[Groups], cells: Released, sums: NDArray[np.int64], variance: float
-) -> Json:
+def _write(study: Study, groups: Sequence[Groups], cells: Released, sums: NDArray[np.int64], variance: float) -> Json:
     """The model of both sums together: a part's own count, and the sum of its cells, each by its precision."""
     shape = sizes_of(study)
     spread = part_cells(groups).reshape(-1)
@@ -84,17 +82,15 @@ def axes_of(study: Study) -> list[Axis]:
     """The features as co-clustering sees them: numbers are ordered, a missing number is the last of its values."""
     codings = [codings_of(study)[feature.attribute] for feature in features_of(study)]
     return [
-        Axis(one.size, one.attribute.is_numeric, one.attribute.is_numeric and one.attribute.nullable)
-        for one in codings
+        Axis(one.size, one.attribute.is_numeric, one.attribute.is_numeric and one.attribute.nullable) for one in codings
     ]
 
 
 def order_of(study: Study, place: int) -> list[int]:
     """The codes of a feature, a number's in the order of the numbers."""
     coding = codings_of(study)[features_of(study)[place].attribute]
-    return coding.in_order() + list(range(coding.value_codes, coding.size)) if coding.attribute.is_numeric else (
-        list(range(coding.size))
-    )
+    values = coding.in_order() if coding.attribute.is_numeric else list(range(coding.value_codes))
+    return values + list(range(coding.value_codes, coding.size))
 
 
 def _in_codes(groups: Groups, order: Sequence[int]) -> Groups:
@@ -115,13 +111,13 @@ def _method(study: Study) -> DpCocGen:
 
 
 WITHIN_PARTS = (
-    "Do not compare values inside one part of a column, which the section on parts lists: they were counted as one, and "
-    "are equally frequent in the rows whatever they are in the tables."
+    "Do not compare values inside one part of a column, which the section on parts lists: they were counted as one "
+    "and are equally frequent in the rows whatever they are in the tables."
 )
 ENOUGH_ROWS = (
     "There are enough rows for so few cells that joining values gains little: an average cell would have {:.2g} times "
-    "as many rows as its noise if all of the budget counted cells. Measured on Adult, the method `histogram` is then as "
-    "exact, or more so, in total variation."
+    "as many rows as its noise if all of the budget counted cells. Measured on Adult, the method `histogram` is then "
+    "as exact in total variation, or more so."
 )
 TIE = 0.35  # measured on Adult: 21,504 cells at epsilon 0.5
 

@@ -19,13 +19,12 @@ from synod.curator.structure.joint import ask_everything, release_everything, va
 
 STEP = "histogram"
 FEW_ROWS = (
-    "An average cell has {:.2g} times as many rows as its noise. Cells that stand out are kept, and the noise of the "
-    "others adds up in every margin. Name fewer `attributes`, give numbers fewer bins, or choose a method that asks for "
-    "smaller tables."
+    "An average cell has {:.2g} times as many rows as its noise: cells that stand out are kept, and the others are "
+    "mostly noise. Name fewer `attributes`, give numbers fewer bins, or choose a method that asks for smaller tables."
 )
 SPARSE = (
-    "Do not read combinations of many columns with few rows: a cell of all columns is kept where its noisy count stands "
-    "out, so most rare combinations are missing and some that occur are noise."
+    "Do not read rare combinations of many columns: a cell of all columns is kept where its noisy count stands out, so "
+    "most rare ones are missing, and some that are there are noise."
 )
 
 

@@ -33,7 +33,8 @@ def project_unequal(counts: Floats, variances: Floats, total: float) -> Floats:
     order = np.argsort(-counts / variances, kind="stable")
     excess = (np.cumsum(counts[order]) - total) / np.cumsum(variances[order])
     kept = max(1, int(((counts / variances)[order] > excess).sum()))
-    return np.maximum(0.0, counts - excess[kept - 1] * variances)
+    projected: Floats = np.maximum(0.0, counts - excess[kept - 1] * variances)
+    return projected
 
 
 def mutual_information(tables: Floats, size: int) -> Floats:

@@ -108,7 +108,8 @@ class NoiseRun:
 
 def sample_runs(runs: Sequence[NoiseRun], *, coins: Coins) -> Counts:
     """One party's noise on all integers, run after run."""
-    return np.concatenate([run.law.sample(run.numbers, coins=coins) for run in runs])
+    drawn = [run.law.sample(run.numbers, coins=coins) for run in runs]
+    return drawn[0] if len(drawn) == 1 else np.concatenate(drawn)
 
 
 @dataclass(frozen=True, slots=True)
