@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from pydantic import BaseModel
@@ -38,7 +38,11 @@ DIFFERENT: dict[str, Any] = {
     "rounds": 3,
     "max_model_cells": 2_000,
     "splits": 2,
+    "attributes": ("sex",),
+    "max_cells": 999_999,
+    "parts": "modl",
 }
+OWN: dict[tuple[str, str], Any] = {("dp-subn", "split"): "paper", ("dpcocgen", "split"): Decimal("0.4")}
 
 
 @contextmanager
@@ -65,8 +69,9 @@ def other_defaults() -> Iterator[None]:
             patch.setattr(adaptive, "FEWEST_CELLS", 1_000)
             patch.setattr(adaptive, "_usual_spikes", lambda low, high: [])
             for model, name, _ in changed:
-                paper = model is dp_subn.DpSubn and name == "split"
-                _change_default(model, name, "paper" if paper else DIFFERENT[name])
+                method = get_args(model.model_fields["name"].annotation) if "name" in model.model_fields else ()
+                own = [OWN[one, name] for one in method if (one, name) in OWN]
+                _change_default(model, name, own[0] if own else DIFFERENT[name])
             _forget_plans()
             yield
     finally:

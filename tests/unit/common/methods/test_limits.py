@@ -48,8 +48,12 @@ METHODS: dict[str, dict[str, Any]] = {
     "dp-ccbn": {"name": "dp-ccbn", "theta": "0.5"},
     "independent": {"name": "independent", "theta": "0.1"},
     "adaptive": {"name": "adaptive"},
+    "histogram": {"name": "histogram"},
+    "dpcocgen": {"name": "dpcocgen"},
+    "dpcocgen, finest": {"name": "dpcocgen", "parts": 10_000},
+    "dpcocgen, coarse": {"name": "dpcocgen", "parts": 2},
 }
-WITHOUT_ENCODING = ("hpdp-dp", "adaptive")
+WITHOUT_ENCODING = ("hpdp-dp", "adaptive", "histogram", "dpcocgen")
 ENCODINGS = ("vanilla", "binary", "gray")
 
 
