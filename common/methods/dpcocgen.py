@@ -1,5 +1,5 @@
-"""DPCocGen: values that behave alike are joined into parts, found in a noisy table of all attributes; then the parts
-are counted. Both are encrypted sums. From DPCocGen (differentially private co-clustering for synthetic data).
+"""DPCocGen (Benkhelif, Fessant, Clérot, Raschia 2017): values that behave alike are joined into parts, which are found
+in a noisy table of all attributes; then the parts are counted. Both are encrypted sums.
 """
 
 from decimal import Decimal
