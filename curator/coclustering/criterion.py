@@ -45,7 +45,7 @@ def _table() -> Floats:
 
 
 def log_factorials(counts: Integers) -> Floats:
-    """The logarithm ln k! of each count: from a table, and beyond it by Stirling's series, exact to all digits there."""
+    """The logarithm of k! for each count: from a table, and beyond it by Stirling's series, exact to a double there."""
     table = _table()
     if counts.size == 0 or int(counts.max()) < TABLE_SIZE:
         return table[counts]
@@ -85,7 +85,7 @@ def rows_prior(rows: int, cells: int) -> float:
 
 
 def part_costs(counts: Integers, members: Integers) -> Floats:
-    """What each part costs, ln C(N_i + m_i - 1, m_i - 1) + ln N_i!: how its counts fall on its values, and their order."""
+    """What each part costs, ln C(N_i + m_i - 1, m_i - 1) + ln N_i!: how counts fall on its values, and their order."""
     return log_factorials(counts + members - 1) - log_factorials(members - 1)
 
 

@@ -40,8 +40,8 @@ def _describe_table(study: Study, model: CellModel) -> str:
     values = math.prod(len(own) for own in model.groups)
     if every < values:
         words += (
-            f" Values that were found to behave alike were counted as one part; inside a part all of them are alike, "
-            f"so that the table stands for {whole(values)} cells of values."
+            " Values that were found to behave alike were counted as one part; inside a part each has the same share "
+            f"of every cell, so that the table stands for {whole(values)} cells of values."
         )
     return words
 

@@ -1,4 +1,4 @@
-"""The path of merges against a twin that prices every grid anew, against the best of all grids, and on planted blocks."""
+"""The path of merges against a twin that prices every grid anew, the best of all grids, and planted blocks."""
 
 from collections.abc import Sequence
 from itertools import combinations, product

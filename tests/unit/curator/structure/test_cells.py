@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
 from synod.curator.structure.cells import (
-    SPREAD_BITS,
+    SHARE_UNIT,
     UNIT,
     CellModel,
     draw_cells,
     read_cells,
-    spread_evenly,
+    spread_cells,
     write_cells,
 )
 from tests.support.studies import categorical, make_study
@@ -58,9 +58,21 @@ def law_of(shares: np.ndarray, groups: Any) -> np.ndarray:
 
 
 def test_codes_of_a_group_are_alike() -> None:
-    spread = spread_evenly(read_cells(study_of(), model_of())).reshape(SIZES)
-    assert spread / spread.sum() == pytest.approx(law_of(SHARES, GROUPS), abs=1e-9)
-    assert int(spread.sum()) <= UNIT + 8 << SPREAD_BITS < 2**62
+    spread = spread_cells(read_cells(study_of(), model_of())).reshape(SIZES)
+    assert spread / spread.sum() == pytest.approx(law_of(SHARES, GROUPS), abs=1e-6)
+    assert int(spread.sum()) < 2**62
+
+
+def test_codes_have_their_shares_of_a_group() -> None:
+    inside = [np.array([0.9, 1.0, 0.1]), np.ones(4), np.array([0.25, 0.75])]
+    model = json.loads(json.dumps(write_cells(study_of(), GROUPS, SHARES, 2.5, inside)))
+    assert model["attributes"][2]["weights"] == [SHARE_UNIT // 4, 3 * SHARE_UNIT // 4]
+    spread = spread_cells(read_cells(study_of(), model)).reshape(SIZES)
+    table, law = SHARES.reshape(2, 4, 1), np.zeros(SIZES)
+    for place in product(*map(range, SIZES)):
+        part = tuple(own[code] for own, code in zip(GROUPS, place, strict=True))
+        law[place] = table[part] * inside[0][place[0]] * inside[2][place[2]]
+    assert spread / spread.sum() == pytest.approx(law, abs=1e-6)
 
 
 def test_rows_have_the_models_shares() -> None:
@@ -117,11 +129,15 @@ HELD = ["210022021200", "012030200200", "011011000011"]
         (lambda m: m.update(unit=True), "not a mapping"),
         (lambda m: m["attributes"][0].update(name="y"), "attributes are not those of the study"),
         (lambda m: m["attributes"].pop(), "attributes are not those of the study"),
-        (lambda m: m["attributes"][0].pop("groups"), "attribute 0 is not a mapping of name, groups"),
+        (lambda m: m["attributes"][0].pop("groups"), "attribute 0 is not a mapping of name, groups, weights"),
         (lambda m: m["attributes"][0].update(groups=[0, 1]), "attributes are not those of the study"),
         (lambda m: m["attributes"][0].update(groups=[1, 0, 1]), "numbered by first occurrence"),
         (lambda m: m["attributes"][0].update(groups=[0, 2, 0]), "numbered by first occurrence"),
         (lambda m: m["attributes"][0].update(groups=[0, "1", 0]), "are not whole numbers"),
+        (lambda m: m["attributes"][0].update(weights=[1, 1]), "the weights of x0 are not those of its codes"),
+        (lambda m: m["attributes"][0].update(weights=[0, 1, 0]), "the weights of x0 are not those of its codes"),
+        (lambda m: m["attributes"][0].update(weights=[-1, 1, 2]), "the weights of x0 are not whole numbers"),
+        (lambda m: m["attributes"][0].update(weights=[2**21, 1, 1]), "the weights of x0 are not whole numbers"),
         (lambda m: m["cells"].__setitem__(4, 8), "its cells are not whole numbers from 0 to 7"),
         (lambda m: m["cells"].__setitem__(4, 4), "ascending"),
         (lambda m: m["cells"].pop(), "ascending"),
@@ -151,7 +167,8 @@ def test_what_is_no_mapping_is_refused(model: Any) -> None:
 def test_a_model_of_many_codes_does_not_overflow() -> None:
     """All rows in one cell of groups with 10^6 codes, and in the finest grid."""
     groups = ((0,) * 1000, (0,) * 1000)
-    spread = spread_evenly(CellModel(groups, np.array([UNIT], dtype=np.int64), 1.0))
+    shares = (np.full(1000, SHARE_UNIT // 1000),) * 2
+    spread = spread_cells(CellModel(groups, shares, np.array([UNIT], dtype=np.int64), 1.0))
     assert len(spread) == 10**6
     assert 0 < spread.min() == spread.max()
     assert int(spread.sum()) < 2**62
