@@ -128,6 +128,12 @@ ENOUGH_ROWS = (
     "as many rows as its noise if all of the budget counted cells. Measured on Adult, the method `histogram` is then "
     "as exact in total variation, or more so."
 )
+TOO_MANY_CELLS = (
+    "There are so many cells that most values will be joined: an average cell would have {:.2g} times as many rows as its "
+    "noise if all of the budget counted cells. Measured on Adult, pairs of columns are then further from the rows than "
+    "with columns published alone. Name fewer `attributes`, or give numbers fewer bins."
+)
+SPARSE = 0.03  # measured on Adult: 688,128 cells at epsilon 0.8 have 0.02
 TIE = 0.7  # measured on Adult: 21,504 cells at epsilon 1
 
 
@@ -144,11 +150,13 @@ def typical_queries(study: Study) -> Mapping[str, Query[Any]]:
 
 
 def advise(study: Study, numbers: Numbers | None) -> Sequence[str]:
-    """That plain cells would do; of real rows there is nothing to say."""
+    """That plain cells would do, or that there are too many; of real rows there is nothing to say."""
     query, step = ask_everything(study), plan_study(study).step(CELLS)
     whole = replace(step, cost=study.budget)
     ratio = query.cell_to_noise(whole, study)
-    return [ENOUGH_ROWS.format(ratio)] if numbers is None and ratio > TIE else ()
+    if numbers is not None or SPARSE <= ratio <= TIE:
+        return ()
+    return [(ENOUGH_ROWS if ratio > TIE else TOO_MANY_CELLS).format(ratio)]
 
 
 register(

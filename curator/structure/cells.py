@@ -2,7 +2,7 @@
 
 `attributes` are those that vary, in the schema's order, each with the group of every code and with its weight: its
 share of the group, in units of 2^-20. `cells` are the cells of groups that have a weight, as places in C order,
-ascending, and `weights` are theirs: probabilities in units of 2^-40. Inside a cell of groups attributes are independent.
+ascending, and `weights` are theirs: probabilities in units of 2^-40. Inside a cell of groups columns are independent.
 `deviation` is the standard deviation of the noise on a cell's count.
 """
 

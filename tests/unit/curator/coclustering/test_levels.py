@@ -31,7 +31,7 @@ def test_the_error_is_the_literal_one() -> None:
     for place in product(*map(range, SHAPE)):
         cells.setdefault(tuple(own[v] for own, v in zip(groups, place, strict=True)), []).append(counts[place])
     for own in cells.values():
-        literal += float(np.square(own - np.mean(own)).sum()) + 5.0 / len(own)
+        literal += float(np.square(np.array(own) - np.mean(own)).sum()) + 5.0 / len(own)
     literal -= (counts.size - len(cells)) * 3.0
     assert NoisyCounts(counts, 3.0, 5.0).expected_error(groups) == pytest.approx(literal)
 

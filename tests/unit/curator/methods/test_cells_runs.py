@@ -250,3 +250,5 @@ def test_the_forecast_says_where_cells_are_noise_and_where_parts_gain_little() -
     assert remark_on(dense[0], None) == []
     assert "joining values gains little" in remark_on(dense[1], None)[0]
     assert remark_on(dense[1], {}) == []
+    absurd = make_study(schema=schema, method={"name": "dpcocgen"}, rows=(9,) * 3)
+    assert "most values will be joined" in remark_on(absurd, None)[0]
