@@ -130,8 +130,8 @@ ENOUGH_ROWS = (
 )
 TOO_MANY_CELLS = (
     "There are so many cells that most values will be joined: an average cell would have {:.2g} times as many rows as "
-    "its noise if all of the budget counted cells. Measured on Adult, pairs of columns are then further from the rows than "
-    "with columns published alone. Name fewer `attributes`, or give numbers fewer bins."
+    "its noise if all of the budget counted cells. Measured on Adult, pairs of columns are then further from the rows "
+    "than with columns published alone. Name fewer `attributes`, or give numbers fewer bins."
 )
 SPARSE = 0.03  # measured on Adult: 688,128 cells at epsilon 0.8 have 0.02
 TIE = 0.7  # measured on Adult: 21,504 cells at epsilon 1
