@@ -25,6 +25,18 @@ def project_tables(tables: NDArray[Cell], total: float) -> Floats:
     return np.maximum(0.0, tables - np.take_along_axis(excess, kept - 1, axis=-1))
 
 
+def project_unequal(counts: Floats, variances: Floats, total: float) -> Floats:
+    """The non-negative numbers with this total that are nearest to the counts, each in deviations of its own noise:
+    subtract a multiple of the variances and cut at zero. With equal variances it is `project_tables`.
+    """
+    assert total >= 0
+    order = np.argsort(-counts / variances, kind="stable")
+    excess = (np.cumsum(counts[order]) - total) / np.cumsum(variances[order])
+    kept = max(1, int(((counts / variances)[order] > excess).sum()))
+    projected: Floats = np.maximum(0.0, counts - excess[kept - 1] * variances)
+    return projected
+
+
 def mutual_information(tables: Floats, size: int) -> Floats:
     """The mutual information, in bits, of a table's first feature, of `size` codes, with all the others together.
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from pydantic import BaseModel
@@ -42,6 +42,15 @@ DIFFERENT: dict[str, Any] = {
     "splits": 2,
     "target": "sex",
     "specializations": 1,
+    "attributes": ("sex",),
+    "max_cells": 999_999,
+    "parts": "modl",
+}
+OWN: dict[tuple[str, str], Any] = {
+    ("adaptive", "split"): "auto",
+    ("distdiffgen", "split"): Decimal("0.4"),
+    ("dp-subn", "split"): "paper",
+    ("dpcocgen", "split"): Decimal("0.4"),
 }
 
 
@@ -73,21 +82,16 @@ def other_defaults() -> Iterator[None]:
             patch.setattr(adaptive, "ONE_STAGE", Fraction(0))
             patch.setattr(adaptive, "ALL_TO_ONES", Fraction(1, 3))
             patch.setattr(adaptive, "PURE_LOOK", Decimal("0.2"))
-            for model, name, before in changed:
-                _change_default(model, name, _different(name, before))
+            for model, name, _ in changed:
+                method = get_args(model.model_fields["name"].annotation) if "name" in model.model_fields else ()
+                own = [OWN[one, name] for one in method if (one, name) in OWN]
+                _change_default(model, name, own[0] if own else DIFFERENT[name])
             _forget_plans()
             yield
     finally:
         for model, name, before in changed:
             _change_default(model, name, before)
         _forget_plans()
-
-
-def _different(name: str, before: object) -> object:
-    """Another default of the same kind: a split is a name, a share or several; one that is open stays so."""
-    if name != "split" or isinstance(before, tuple):
-        return DIFFERENT[name]
-    return {"best": "paper", "auto": "auto"}[before] if isinstance(before, str) else Decimal("0.7")
 
 
 def _change_default(model: type[BaseModel], field: str, value: object) -> None:

@@ -180,7 +180,8 @@ Noise = NoiseRun | NoisePattern
 
 def sample_runs(runs: Sequence[Noise], *, coins: Coins) -> Counts:
     """One party's noise on all integers, run after run."""
-    return np.concatenate([run.sample(coins=coins) for run in runs])
+    drawn = [run.sample(coins=coins) for run in runs]
+    return drawn[0] if len(drawn) == 1 else np.concatenate(drawn)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,8 +50,12 @@ METHODS: dict[str, dict[str, Any]] = {
     "adaptive": {"name": "adaptive"},
     "distdiffgen": {"name": "distdiffgen", "theta": "0.1"},
     "distdiffgen, few splits": {"name": "distdiffgen", "theta": "0.01", "specializations": 2, "split": "0.9"},
+    "histogram": {"name": "histogram"},
+    "dpcocgen": {"name": "dpcocgen"},
+    "dpcocgen, finest": {"name": "dpcocgen", "parts": 10_000},
+    "dpcocgen, coarse": {"name": "dpcocgen", "parts": 2},
 }
-WITHOUT_ENCODING = ("hpdp-dp", "adaptive", "distdiffgen")
+WITHOUT_ENCODING = ("hpdp-dp", "adaptive", "distdiffgen", "histogram", "dpcocgen")
 ENCODINGS = ("vanilla", "binary", "gray")
 
 

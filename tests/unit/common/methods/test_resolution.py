@@ -39,6 +39,11 @@ WRITTEN: list[dict[str, Any]] = [
     {"name": "adaptive", "rounds": 1, "max_model_cells": 5_000, "splits": 2},
     {"name": "distdiffgen"},
     {"name": "distdiffgen", "specializations": 3, "split": "0.4", "theta": "0.5"},
+    {"name": "histogram"},
+    {"name": "histogram", "max_cells": 100},
+    {"name": "dpcocgen"},
+    {"name": "dpcocgen", "parts": "modl", "split": "0.3"},
+    {"name": "dpcocgen", "parts": 6},
 ]
 every_study = pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS.keys())
 every_method = pytest.mark.parametrize("method", WRITTEN, ids=lambda method: "-".join(map(str, method.values())))

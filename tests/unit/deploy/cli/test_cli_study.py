@@ -184,7 +184,9 @@ def columns_alone(path: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("method", ["hpdp-dp", "dp-subn", "dp-ccbn", "independent", "adaptive"])
+@pytest.mark.parametrize(
+    "method", ["hpdp-dp", "dp-subn", "dp-ccbn", "independent", "adaptive", "histogram", "dpcocgen"]
+)
 def test_every_forecast_tells_the_noise_of_columns_alone(tmp_path: Path, method: str) -> None:
     """Three columns of two values: a third of epsilon each, and K/(K-t) times the variance of the scale 2 / (1/3)."""
     schema = [binary(name) for name in "abc"]

@@ -78,7 +78,7 @@ def test_numbers_have_no_counts_of_two() -> None:
     assert "The mean of a number is typically off by about" in text_of(section(report.tree, "error"))
 
 
-@pytest.mark.parametrize("name", ["hpdp-dp", "dp-subn", "dp-ccbn", "independent", "adaptive"])
+@pytest.mark.parametrize("name", ["hpdp-dp", "dp-subn", "dp-ccbn", "independent", "adaptive", "histogram", "dpcocgen"])
 def test_one_value_has_the_error_that_its_bands_show(name: str) -> None:
     schema = [*categories(2, 3, 5), integer("n", 0, 9, bins=5)]
     study = make_study(schema=schema, rows=(4000, 5000, 6000), epsilon="1", method={"name": name})
@@ -155,7 +155,7 @@ def test_a_table_of_two_valued_columns_has_no_bits() -> None:
         assert "bit" not in re.findall(r"\w+", text_of(section(report.tree, key)))
 
 
-@pytest.mark.parametrize("method", ["hpdp-dp", "dp-ccbn", "adaptive"])
+@pytest.mark.parametrize("method", ["hpdp-dp", "dp-ccbn", "adaptive", "histogram", "dpcocgen"])
 def test_hardly_any_noise_is_told_in_whole_sentences(method: str) -> None:
     report = render_report(
         make_study(schema=categories(2, 2), rows=(9000, 9000, 9000), epsilon="200", method={"name": method})

@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ METHODS: dict[str, dict[str, Any]] = {
     "independent": {"name": "independent"},
     "adaptive": {"name": "adaptive", "rounds": 5},
     "distdiffgen": {"name": "distdiffgen"},
+    "histogram": {"name": "histogram"},
+    "dpcocgen": {"name": "dpcocgen"},
 }
 SPENT = {  # of an epsilon of 4, by hand
     ("hpdp-dp", ""): {"moments": "4", "rows": "0"},
@@ -42,6 +45,8 @@ SPENT = {  # of an epsilon of 4, by hand
     ("independent", ""): {"choose": "1.2", "tables": "2.8"},
     ("distdiffgen", ""): {"classes": "2", "leaves": "2"},
     ("adaptive", ""): {"one-way tables": "1.2", "agreements": "0.64", "tables": "2.16"},
+    ("histogram", ""): {"histogram": "4"},
+    ("dpcocgen", ""): {"histogram": "2", "parts": "2"},
 }
 HOSTILE: list[dict[str, Any]] = [
     categorical('"><script>alert(1)</script>', ("</style><b>", "' onload='x", "&lt;")),
@@ -205,6 +210,12 @@ def test_the_model_is_drawn(report: RenderedReport) -> None:
         assert counted
         assert all(f"{names[a]} with {names[b]}" in text_of(drawn) for a, b in counted)
         return
+    if "cells" in model:
+        sizes = [max(attribute["groups"]) + 1 for attribute in model["attributes"]]
+        assert f"{whole(prod(sizes))} cells, of which {whole(len(model['cells']))} have rows" in text_of(drawn)
+        values = [len(attribute["groups"]) for attribute in model["attributes"]]
+        assert ("were counted as one part" in text_of(drawn)) == (sizes != values)
+        return
     networks = [model["network"]] if "network" in model else [own["network"] for own in model["networks"]]
     expected = [(parent, child) for network in networks for child, parents in network for parent in parents]
     assert sorted(edges(drawn)) == sorted(expected)
@@ -246,7 +257,7 @@ def test_components_are_the_models_eigenvalues() -> None:
 def test_it_tells_how_to_verify_and_how_to_cite(report: RenderedReport) -> None:
     verify = text_of(section(report.tree, "verify"))
     assert "synod verify DIR --trust FILE" in verify
-    is_fixed = report.study.method.name in ("adaptive", "distdiffgen")
+    is_fixed = report.study.method.name in ("adaptive", "distdiffgen", "histogram", "dpcocgen")
     assert ("It also draws the rows again, from the model and the seed" in verify) == is_fixed
     assert f"does not prove that the {'model follows' if is_fixed else 'rows follow'} from the answers" in verify
     cite, study = text_of(section(report.tree, "cite")), report.study

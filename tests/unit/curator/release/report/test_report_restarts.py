@@ -30,17 +30,14 @@ MIXED = [
         {"method": {"name": "distdiffgen", "target": "ward"}, "schema": MIXED, "delta": "1e-9"},
         {"method": {"name": "distdiffgen"}},
         {"method": {"name": "adaptive"}, "schema": [binary(f"x{i}") for i in range(4)], "delta": "1e-9"},
+        {"method": {"name": "histogram", "attributes": ["pay", "ward"]}, "schema": MIXED},
+        {"method": {"name": "dpcocgen"}, "schema": MIXED, "epsilon": "3"},
+        {"method": {"name": "dpcocgen", "parts": 4}, "schema": MIXED, "delta": "1e-9", "epsilon": "9"},
     ],
     ids=[
-        "dp-subn",
-        "dp-subn, joint",
-        "independent",
-        "dp-ccbn",
-        "adaptive",
-        "adaptive, pure",
-        "distdiffgen",
-        "distdiffgen, pure",
-        "adaptive, two values",
+        *("dp-subn", "dp-subn, joint", "independent", "dp-ccbn", "adaptive", "adaptive, pure"),
+        *("distdiffgen", "distdiffgen, pure", "adaptive, two values"),
+        *("histogram", "dpcocgen", "dpcocgen, four parts"),
     ],
 )
 def test_a_restart_after_every_move_gives_the_same_page(changes: dict[str, Any], tmp_path: Path) -> None:
@@ -56,7 +53,7 @@ def test_a_restart_after_every_move_gives_the_same_page(changes: dict[str, Any],
     folder = interrupted / "releases" / study.digest().hex()
     verify_release(folder, None)
     drawn_again = redraw_rows(folder, study, 7)
-    if study.method.name in ("adaptive", "distdiffgen"):
+    if study.method.name in ("adaptive", "distdiffgen", "histogram", "dpcocgen"):
         assert drawn_again
     else:
         assert b"data-edge" in files["report.html"]
