@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from synod.common.methods.networks import (
     Auto,
     Cells,
+    FlatEncoding,
     NetworkMethod,
     Parts,
     check_cells,
@@ -42,6 +43,7 @@ class DpSubn(NetworkMethod):
 
     name: Literal["dp-subn"]
     version: Literal[1] = 1
+    encoding: Literal[Auto, FlatEncoding] = "auto"
     split: Literal["best", "paper"] | Parts = "best"
     theta: ExactDecimal = Decimal(6)
     theta_frontier: ExactDecimal = Decimal(2)

@@ -16,13 +16,14 @@ from synod.common.models.usefulness import largest_table
 from synod.common.protocol.steps import Limit
 from synod.common.runtime.errors import invalid
 from synod.common.study.encoding import codings_of
-from synod.common.study.features import FeatureSpace, sizes_of
+from synod.common.study.features import FeatureSpace, base_sizes, chains_of, sizes_of
 from synod.common.study.schema import ExactDecimal
 from synod.common.study.study import FeatureEncoding, Method, Study
 
 T = TypeVar("T")
 Auto = Literal["auto"]
 Cells = Annotated[int, Field(ge=0, le=1 << 16)]
+FlatEncoding = Literal["vanilla", "binary", "gray"]  # of methods whose candidates are features as they are
 
 
 def list_to_tuple(value: Any) -> Any:
@@ -53,7 +54,7 @@ class NetworkMethod(Method):
     def common_keys(self, study: Study) -> dict[str, object]:
         """The resolved values of the keys above: F is for binary features, R for others."""
         features = FeatureSpace(codings_of(study), self.feature_encoding).features
-        is_binary = all(feature.size == 2 for feature in features)
+        is_binary = all(feature.size == 2 for feature in features if not feature.level)
         if self.score == "F" and not is_binary:
             raise invalid("the score F is of binary features; it needs the encoding binary or gray.")
         best: Score = "F" if is_binary else "R"
@@ -61,7 +62,7 @@ class NetworkMethod(Method):
 
     def choice_limit(self, study: Study, cells: int, draws: int) -> Limit:
         """The largest query of a step that draws parents."""
-        shortlist = shortlist_length(sizes_of(study), cells, self.max_candidates)
+        shortlist = shortlist_length(base_sizes(study), cells, self.max_candidates)
         return Limit(numbers=cells, tables=draws, cells=cells, candidates=shortlist, score=self.chosen_score)
 
 
@@ -73,7 +74,7 @@ def resolved(value: T | Auto) -> T:
 
 def check_cells(cells: int, study: Study) -> int:
     """The most cells of a table, as a study writes them; refused where a table has nobody to be a parent."""
-    if cells and len(sizes_of(study)) < 2:
+    if cells and len(base_sizes(study)) < 2:
         raise invalid(
             f"{study.name} has a single feature, which has no parents, so its tables cannot be sized.",
             "Leave the number of cells out, or write 0.",
@@ -92,18 +93,25 @@ def useful_sum_table(study: Study, share: Decimal, theta: Decimal) -> int:
     table with a parent is.
     """
     return largest_table(
-        sizes_of(study),
+        base_sizes(study),
         rows=study.total_rows,
         cost=study.budget.share(share),
         theta=theta,
         shares=sum_shares(study),
         nested=True,
+        coarsest=coarsest_sizes(study),
     )
+
+
+def coarsest_sizes(study: Study) -> tuple[int, ...]:
+    """The fewest values that each base feature has as a parent."""
+    sizes = sizes_of(study)
+    return tuple(sizes[chain[-1]] for chain in chains_of(study))
 
 
 def tables_limit(study: Study, cells: int) -> Limit:
     """One table for each feature with its parents; a feature alone may have more cells than `cells`."""
-    sizes = sizes_of(study)
+    sizes = base_sizes(study)
     largest = max(cells, *sizes)
     numbers = sum(max(cells, size) for size in sizes) if cells else sum(sizes)
     return Limit(numbers=numbers, tables=len(sizes), cells=largest)
@@ -115,7 +123,7 @@ def views_limit(study: Study, max_cells: int) -> Limit:
     A view of l features has at most min(max_cells, the product of the l largest sizes) cells, or is a pair, and covers
     l (l-1) / 2 pairs that no other view covers: so many cells a pair, at most.
     """
-    sizes = sorted(sizes_of(study), reverse=True)
+    sizes = sorted(base_sizes(study), reverse=True)
     pairs = comb(len(sizes), 2)
     largest = max(max_cells, sizes[0] * sizes[1])
     per_pair = Fraction(sizes[0] * sizes[1])

@@ -100,7 +100,7 @@ METHODS = "name must be one of adaptive, dp-ccbn, dp-subn, hpdp-dp, independent"
         ({"method": {"name": "dp-ccbn", "split": ["0.5", "0.51"]}}, "method", "split must be 2 positive shares"),
         ({"method": {"name": "independent", "beta": 1}}, "method", "beta must be above 0 and below 1"),
         ({"method": {"name": "independent", "score": "G"}}, "method.score:", "'auto', 'F', 'R' or 'I'."),
-        ({"method": {"name": "independent", "encoding": "hex"}}, "method.encoding:", "'vanilla', 'binary' or 'gray'."),
+        ({"method": {"name": "independent", "encoding": "hex"}}, "method.encoding:", "'gray' or 'hierarchical'."),
         ({"epsilon": REMOVED}, "epsilon", "required"),
         ({"epsilon": 0}, "", "epsilon must be above 0"),
         ({"epsilon": -1}, "", "epsilon must be above 0"),

@@ -104,7 +104,7 @@ def test_tables_have_the_error_of_the_pairs_that_the_network_holds(name: str) ->
     owner = (0, 1, 1, 2, 3, 3)
     pairs = {
         (min(x, y), max(x, y))
-        for network in read_networks(publication).values()
+        for network in read_networks(study, publication).values()
         for pair in network.pairs
         for x in pair.family
         for y in pair.family
