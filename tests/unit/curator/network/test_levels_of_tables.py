@@ -41,8 +41,8 @@ def count_slowly(joint: Floats, family: tuple[int, ...]) -> Floats:
 
 
 def random_joint(seed: int, rows: float = 1000.0) -> Floats:
-    joint = np.random.default_rng(seed).exponential(size=count_cells(BASES, SIZES))
-    return joint / joint.sum() * rows
+    joint: Floats = np.random.default_rng(seed).exponential(size=count_cells(BASES, SIZES))
+    return joint / float(joint.sum()) * rows
 
 
 @pytest.mark.parametrize(
