@@ -4,6 +4,7 @@ The limits here are a part of the plan, hence rules of a method's `version`: a s
 is verified by it for ever. Another rule is another function, for another version.
 """
 
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil, comb, prod
@@ -61,8 +62,12 @@ class NetworkMethod(Method):
         return {"encoding": self.feature_encoding, "score": best if self.score == "auto" else self.score}
 
     def choice_limit(self, study: Study, cells: int, draws: int) -> Limit:
-        """The largest query of a step that draws parents."""
-        shortlist = shortlist_length(base_sizes(study), cells, self.max_candidates)
+        """The largest query of a step that draws parents. Where attributes have levels, how many candidates are few
+        enough is known only when the first feature is.
+        """
+        sizes = base_sizes(study)
+        has_levels = len(sizes) < len(sizes_of(study))
+        shortlist = len(sizes) - 1 if has_levels else shortlist_length(sizes, cells, self.max_candidates)
         return Limit(numbers=cells, tables=draws, cells=cells, candidates=shortlist, score=self.chosen_score)
 
 
@@ -88,7 +93,16 @@ def sum_shares(study: Study) -> Fraction:
     return Fraction(parties, parties - study.collusion)
 
 
-def useful_sum_table(study: Study, share: Decimal, theta: Decimal) -> int:
+def share_by_rows(draws: int, rows: Sequence[int]) -> tuple[int, ...]:
+    """Whole numbers of draws in proportion to rows, by largest remainder; of equals, the first get one more."""
+    whole = sum(rows)
+    shares = [draws * own // whole for own in rows]
+    order = sorted(range(len(rows)), key=lambda i: (-(draws * rows[i] % whole), i))
+    lucky = order[: draws - sum(shares)]
+    return tuple(share + (i in lucky) for i, share in enumerate(shares))
+
+
+def useful_sum_table(study: Study, share: Decimal | Fraction, theta: Decimal) -> int:
     """The most cells of a theta-useful table of a network, asked in one sum with this share of the budget; 0 if no
     table with a parent is.
     """

@@ -11,7 +11,6 @@ import numpy as np
 
 from synod.common.methods.independent import Independent
 from synod.common.methods.networks import resolved
-from synod.common.models.candidates import shortlist_length
 from synod.common.protocol.queries.base import Query
 from synod.common.protocol.queries.marginals import LocalMarginals, Sets
 from synod.common.protocol.queries.parents import ChooseParents
@@ -25,11 +24,11 @@ from synod.curator.network.evidence import (
     draw_network,
     fit_tables,
     network_to_json,
-    shortlist_without_data,
     without_parents,
 )
 from synod.curator.network.graph import Network, Pair
 from synod.curator.network.levels import levels_of
+from synod.curator.network.shortlists import shortlist_parents
 from synod.curator.release.report.accuracy import table_error
 from synod.curator.release.report.models.networks import UNCONNECTED, describe_networks
 
@@ -60,8 +59,7 @@ async def _choose_network(study: Study, parties: Parties, entry: RosterEntry, *,
     if cells == 0:
         return without_parents(study)
     first = int(rng.integers(len(sizes)))
-    length = shortlist_length(sizes, cells, method.max_candidates)
-    candidates = shortlist_without_data(len(sizes), first, length)
+    candidates = await parties.compute(partial(shortlist_parents, study, first, cells, method.max_candidates))
     query = ChooseParents((first,), candidates, len(sizes) - 1, cells, method.chosen_score)
     chosen = await parties.ask(f"choose-{entry.name}", query)
     return Network((Pair(first, ()), *(Pair(feature, parents) for feature, parents in chosen)), levels_of(study))

@@ -17,7 +17,7 @@ from synod.curator.methods.base import Parties, Publication, Released
 from synod.curator.network.consistency import NoisyTable, reconcile
 from synod.curator.network.graph import Network, Pair
 from synod.curator.network.levels import PLAIN, levels_of
-from synod.curator.network.sampling import make_word, sample_network
+from synod.curator.network.sampling import Uniforms, make_word, sample_network
 from synod.curator.network.tables import marginalize, mutual_information, project_tables
 
 Floats = NDArray[np.float64]
@@ -114,18 +114,6 @@ def without_parents(study: Study) -> Network:
     return Network(tuple(Pair(feature, ()) for feature in range(base_count(study))), levels_of(study))
 
 
-def shortlist_without_data(features: int, first: int, length: int) -> tuple[tuple[int, Features], ...]:
-    """Candidate parents where no correlation was released: the first feature that is placed, and the nearest ones in
-    the schema's order, `length` in all.
-    """
-    shortlists = []
-    for x in range(features):
-        if x != first:
-            ranked = sorted((i != first, abs(i - x), i) for i in range(features) if i != x)
-            shortlists.append((x, tuple(sorted(i for _, _, i in ranked[:length]))))
-    return tuple(shortlists)
-
-
 async def learn_tables(
     study: Study, parties: Parties, label: str, network: Network, evidence: Evidence
 ) -> list[Floats]:
@@ -179,9 +167,7 @@ def model_to_json(study: Study, network: Network, tables: Sequence[Floats]) -> d
     return model
 
 
-def draw_network(
-    study: Study, network: Network, tables: Sequence[Floats], rows: int, *, rng: np.random.Generator
-) -> list[Any]:
+def draw_network(study: Study, network: Network, tables: Sequence[Floats], rows: int, *, rng: Uniforms) -> list[Any]:
     """Rows of a network as codes of the schema's attributes; bits that form no valid code are never drawn."""
     sizes, features = sizes_of(study), features_of(study)
     words = [

@@ -9,6 +9,7 @@ is public. Nothing here must ever read real rows.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,14 @@ from synod.curator.network.tables import Floats, count_cells, marginalize
 
 # Which uniform decides what depends on it: with another value the same rng would give other rows.
 CHUNK_ROWS = 2**16
+
+
+class Uniforms(Protocol):
+    """Public randomness: numpy's generators are such."""
+
+    def random(self, size: int, /) -> Floats:
+        """Numbers from 0 to 1, below 1."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +52,7 @@ def sample_network(
     sizes: Sequence[int],
     rows: int,
     *,
-    rng: np.random.Generator,
+    rng: Uniforms,
     words: Sequence[Word] = (),
 ) -> list[Codes]:
     """`rows` independent rows, as one column of codes for each feature that the network places, by index.
@@ -96,7 +105,7 @@ class _Step:
     kinds: int
     edges: Floats
 
-    def draw(self, columns: Sequence[Codes], *, rng: np.random.Generator) -> NDArray[np.intp]:
+    def draw(self, columns: Sequence[Codes], *, rng: Uniforms) -> NDArray[np.intp]:
         """One value for each row, by bisection with one uniform: the first whose cumulative chance is above it."""
         uniforms = rng.random(len(columns[self.feature]))
         place = self._mix_codes(columns, self.parents, len(uniforms))

@@ -27,6 +27,15 @@ def project_tables(tables: NDArray[Cell], total: float) -> Floats:
     return np.maximum(0.0, tables - np.take_along_axis(excess, kept - 1, axis=-1))
 
 
+def clip_table(table: Floats, total: float) -> Floats:
+    """Negative counts set to zero and the rest scaled to the total, as PrivBayes prints it: biased towards rare cells.
+    Without any positive count, all are equal.
+    """
+    positive: Floats = np.maximum(0.0, table)
+    positive = positive if positive.any() else np.ones_like(table)
+    return positive * (total / float(positive.sum()))
+
+
 def mutual_information(tables: Floats, size: int) -> Floats:
     """The mutual information, in bits, of a table's first feature, of `size` codes, with all the others together.
 

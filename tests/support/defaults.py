@@ -38,6 +38,9 @@ DIFFERENT: dict[str, Any] = {
     "rounds": 3,
     "max_model_cells": 2_000,
     "splits": 2,
+    "degree": 1,
+    "tables": "clip",
+    "structure": "turns",  # the only one there is
 }
 
 

@@ -48,9 +48,12 @@ METHODS: dict[str, dict[str, Any]] = {
     "dp-ccbn": {"name": "dp-ccbn", "theta": "0.5"},
     "independent": {"name": "independent", "theta": "0.1"},
     "adaptive": {"name": "adaptive"},
+    "privbayes": {"name": "privbayes", "theta": "0.1"},
+    "privbayes, few candidates": {"name": "privbayes", "theta": "0.1", "max_candidates": 100, "degree": 2},
 }
 WITHOUT_ENCODING = ("hpdp-dp", "adaptive")
 ENCODINGS = ("vanilla", "binary", "gray")
+WITH_LEVELS = ("independent", "privbayes")
 
 
 def study_of(method: dict[str, Any], schema: list[Attribute], encoding: str = "", **changes: Any) -> Study:
@@ -77,14 +80,24 @@ def test_recipes_stay_within_the_limits_of_their_plan(
     publish(study_of(method, schema, encoding))
 
 
+@pytest.mark.parametrize("schema", SHAPES.values(), ids=SHAPES.keys())
+@pytest.mark.parametrize("method", ["independent", "privbayes", "privbayes, few candidates"])
+def test_recipes_over_levels_stay_within_the_limits_of_their_plan(method: str, schema: list[Attribute]) -> None:
+    tree = {"name": "tree", "type": "categorical", "taxonomy": ["a", ["b", "c", ["d", "e"]], ["f", "g"]]}
+    wide = [{**attribute, "name": f"{attribute['name']} again"} for attribute in schema]
+    for attributes in ([*schema, tree], [*schema, tree, *wide, integer("fine", 0, 99, bins=16)]):
+        publish(study_of(METHODS[method], attributes, "hierarchical"))
+
+
 @st.composite
 def studies(draw: st.DrawFn) -> Study:
     sizes = draw(
         st.lists(st.integers(1, 9), min_size=2, max_size=5).filter(lambda sizes: sum(s > 1 for s in sizes) > 1)
     )
-    name = draw(st.sampled_from(["dp-subn", "dp-ccbn", "independent"]))
+    name = draw(st.sampled_from(["dp-subn", "dp-ccbn", "independent", "privbayes"]))
     cells = st.just("auto") | st.integers(0, 40)
-    keys: dict[str, Any] = {"encoding": draw(st.sampled_from(ENCODINGS)), "max_candidates": draw(st.integers(100, 200))}
+    encodings = (*ENCODINGS, "hierarchical") if name in WITH_LEVELS else ENCODINGS
+    keys: dict[str, Any] = {"encoding": draw(st.sampled_from(encodings)), "max_candidates": draw(st.integers(100, 200))}
     if name == "dp-subn":
         keys |= {
             "parameter_cells": draw(cells),
@@ -92,6 +105,8 @@ def studies(draw: st.DrawFn) -> Study:
             "max_view_cells": draw(st.integers(4, 99)),
         }
         keys |= {"update": draw(st.sampled_from(["sequential", "joint"]))}
+    elif name == "privbayes":
+        keys |= {"parameter_cells": draw(cells), "degree": draw(st.none() | st.integers(0, 4))}
     elif name == "dp-ccbn":
         keys |= {"parameter_cells": draw(cells), "max_numbers": draw(st.integers(1, 300))}
     else:

@@ -93,7 +93,7 @@ def test_a_histogram_is_that_of_the_decoded_rows(moments: RenderedReport) -> Non
 
 
 @pytest.mark.parametrize("encoding", ["vanilla", "binary", "gray"])
-@pytest.mark.parametrize("name", ["dp-subn", "dp-ccbn", "independent"])
+@pytest.mark.parametrize("name", ["dp-subn", "dp-ccbn", "independent", "privbayes"])
 def test_tables_give_shares_of_categories_and_bins(name: str, encoding: str) -> None:
     study = exact({"name": name, "encoding": encoding})
     report = render_report(study, skewed(study))

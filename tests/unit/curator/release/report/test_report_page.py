@@ -13,6 +13,7 @@ import pytest
 from synod.common.models.gaussian import GRID
 from synod.common.protocol.manifest import noise_law
 from synod.common.protocol.plan import plan_study
+from synod.common.study.features import bases_of
 from synod.common.study.study import Study
 from synod.curator.release.report import figures, spending
 from synod.curator.release.report.accuracy import value_error
@@ -32,6 +33,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "dp-ccbn": {"name": "dp-ccbn"},
     "independent": {"name": "independent"},
     "adaptive": {"name": "adaptive"},
+    "privbayes": {"name": "privbayes"},
 }
 SPENT = {  # of an epsilon of 4, by hand
     ("hpdp-dp", ""): {"moments": "4", "rows": "0"},
@@ -39,6 +41,7 @@ SPENT = {  # of an epsilon of 4, by hand
     ("dp-subn", "joint"): {"correlations": "1.2", "initialize": "0.08", "update": "1.2", "parameters": "1.52"},
     ("dp-ccbn", ""): {"candidates": "2", "parameters": "2"},
     ("independent", ""): {"choose": "1.2", "tables": "2.8"},
+    ("privbayes", ""): {"structure": "1.2", "parameters": "2.8"},
     ("adaptive", ""): {"one-way tables": "1.2", "agreements": "0.64", "tables": "2.16"},
 }
 HOSTILE: list[dict[str, Any]] = [
@@ -196,7 +199,8 @@ def test_the_model_is_drawn(report: RenderedReport) -> None:
         assert all(f"{names[a]} with {names[b]}" in text_of(drawn) for a, b in counted)
         return
     networks = [model["network"]] if "network" in model else [own["network"] for own in model["networks"]]
-    expected = [(parent, child) for network in networks for child, parents in network for parent in parents]
+    bases = bases_of(report.study)
+    expected = [(bases[parent], child) for network in networks for child, parents in network for parent in parents]
     assert sorted(edges(drawn)) == sorted(expected)
     assert expected
 
@@ -221,7 +225,7 @@ def test_components_are_the_models_eigenvalues() -> None:
 def test_it_tells_how_to_verify_and_how_to_cite(report: RenderedReport) -> None:
     verify = text_of(section(report.tree, "verify"))
     assert "synod verify DIR --trust FILE" in verify
-    is_fixed = report.study.method.name == "adaptive"
+    is_fixed = report.study.method.name in ("adaptive", "privbayes")
     assert ("It also draws the rows again, from the model and the seed" in verify) == is_fixed
     assert f"does not prove that the {'model follows' if is_fixed else 'rows follow'} from the answers" in verify
     cite, study = text_of(section(report.tree, "cite")), report.study
