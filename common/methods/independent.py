@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, model_validator
 
@@ -22,7 +22,7 @@ from synod.common.protocol.steps import QueryKind, Step
 from synod.common.runtime.errors import invalid
 from synod.common.study.features import base_count, base_sizes
 from synod.common.study.schema import ExactDecimal
-from synod.common.study.study import Study
+from synod.common.study.study import FeatureEncoding, Study
 
 
 class Independent(NetworkMethod):
@@ -37,6 +37,7 @@ class Independent(NetworkMethod):
     beta: ExactDecimal = Decimal("0.3")
     theta: ExactDecimal = Decimal(4)
     table_cells: Annotated[tuple[Cells, ...] | Auto, BeforeValidator(list_to_tuple)] = "auto"
+    usual_encoding: ClassVar[FeatureEncoding] = "hierarchical"
 
     @model_validator(mode="after")
     def _check_beta(self) -> "Independent":

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil, comb, prod
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field
 
@@ -42,10 +42,18 @@ class NetworkMethod(Method):
     encoding: Literal[Auto, FeatureEncoding] = "auto"
     max_candidates: Annotated[int, Field(ge=100, le=2_000_000)] = 500_000
 
+    # What `auto` is where an attribute has more than two values; elsewhere every encoding has the same features.
+    usual_encoding: ClassVar[FeatureEncoding] = "binary"
+
     @property
     def feature_encoding(self) -> FeatureEncoding:
-        """`auto` is binary, the papers' encoding."""
-        return "binary" if self.encoding == "auto" else self.encoding
+        """The encoding as written; `auto` stands for the usual one."""
+        return self.usual_encoding if self.encoding == "auto" else self.encoding
+
+    def chosen_encoding(self, study: Study) -> FeatureEncoding:
+        """What a resolved study writes: where every attribute has two values, `auto` is binary."""
+        plain = all(coding.size <= 2 for coding in codings_of(study))
+        return "binary" if plain and self.encoding == "auto" else self.feature_encoding
 
     @property
     def chosen_score(self) -> Score:
@@ -54,12 +62,13 @@ class NetworkMethod(Method):
 
     def common_keys(self, study: Study) -> dict[str, object]:
         """The resolved values of the keys above: F is for binary features, R for others."""
-        features = FeatureSpace(codings_of(study), self.feature_encoding).features
+        encoding = self.chosen_encoding(study)
+        features = FeatureSpace(codings_of(study), encoding).features
         is_binary = all(feature.size == 2 for feature in features if not feature.level)
         if self.score == "F" and not is_binary:
             raise invalid("the score F is of binary features; it needs the encoding binary or gray.")
         best: Score = "F" if is_binary else "R"
-        return {"encoding": self.feature_encoding, "score": best if self.score == "auto" else self.score}
+        return {"encoding": encoding, "score": best if self.score == "auto" else self.score}
 
     def choice_limit(self, study: Study, cells: int, draws: int) -> Limit:
         """The largest query of a step that draws parents. Where attributes have levels, how many candidates are few

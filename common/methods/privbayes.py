@@ -6,7 +6,7 @@ party this is the paper's method.
 
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -23,7 +23,6 @@ from synod.common.methods.networks import (
 )
 from synod.common.models.usefulness import LARGEST_TABLE
 from synod.common.protocol.steps import QueryKind, Step
-from synod.common.study.encoding import codings_of
 from synod.common.study.features import base_count
 from synod.common.study.schema import ExactDecimal
 from synod.common.study.study import FeatureEncoding, Study
@@ -47,6 +46,7 @@ class PrivBayes(NetworkMethod):
     degree: Annotated[int, Field(ge=0, le=32)] | None = None
     tables: Literal["project", "clip"] = "project"
     parameter_cells: Cells | Auto = "auto"
+    usual_encoding: ClassVar[FeatureEncoding] = "hierarchical"
 
     @model_validator(mode="after")
     def _check_beta(self) -> "PrivBayes":
@@ -59,17 +59,14 @@ class PrivBayes(NetworkMethod):
         """The most parents that a query names; None where cells alone decide."""
         return None if self.degree is None or self.degree >= most_parents(study) else self.degree
 
-    @property
-    def feature_encoding(self) -> FeatureEncoding:
-        """`auto` has levels where attributes have any."""
-        return "hierarchical" if self.encoding == "auto" else self.encoding
+    def chosen_encoding(self, study: Study) -> FeatureEncoding:
+        """What a resolved study writes: where every attribute has two values, `auto` is vanilla."""
+        chosen = super().chosen_encoding(study)
+        return "vanilla" if self.encoding == "auto" and chosen == "binary" else chosen
 
     def resolve(self, study: Study) -> Self:
         """Writes out encoding, score, and how large tables may be."""
-        plain = all(coding.size <= 2 for coding in codings_of(study))
-        chosen = "vanilla" if plain and self.encoding == "auto" else self.feature_encoding
-        encoded = self.model_copy(update={"encoding": chosen})
-        settled = encoded.model_copy(update=encoded.common_keys(study))
+        settled = self.model_copy(update=self.common_keys(study))
         known = study.model_copy(update={"method": settled})
         cells = settled.useful_table(known) if self.parameter_cells == "auto" else self.parameter_cells
         cells = 0 if self.degree == 0 else check_cells(cells, known)

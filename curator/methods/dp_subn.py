@@ -83,7 +83,7 @@ async def initialize_network(
     """Phase 2: the first feature at random, the others drawn with their parents by the parties in turn."""
     sizes = sizes_of(study)
     pairs = [Pair(int(rng.integers(len(sizes))), ())]
-    for entry, count in zip(study.roster, share_draws(len(sizes) - 1, len(study.roster)), strict=True):
+    for entry, count in zip(study.roster, share_draws(study), strict=True):
         if count:
             query = next_choice(study, information, [pair.feature for pair in pairs], count)
             chosen = await parties.ask(f"initialize-{entry.name}", query)

@@ -393,7 +393,8 @@ def test_every_phase_has_a_letter(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_groups_of_bits_are_never_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """They overlap: the rest of them together is no share."""
     schema = [categorical(f"x{i}", 64) for i in range(2)]
-    report = render_report(study_of("dp-subn", schema=schema, epsilon="0.5"))
+    method = {"name": "dp-subn", "encoding": "binary"}
+    report = render_report(make_study(schema=schema, rows=ROWS, epsilon="0.5", method=method))
     monkeypatch.setattr(figures, "MOST_ROWS", 2)
     monkeypatch.setattr(figures, "FEWEST_ROWS", 2)
     words = text_of(cards(report.tree)[0])
