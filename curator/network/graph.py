@@ -72,12 +72,12 @@ class Network:
 
     def asked_families(self) -> tuple[Features, ...]:
         """The families whose tables must be asked: every other one lies inside one of these, maybe on coarser levels,
-        and is derived.
+        and is derived. No family tells an earlier one of the same length: each would have the other's feature as a
+        parent.
         """
         kept: list[Features] = []
         for pair in sorted(self.pairs, key=lambda pair: -len(pair.family)):
             if not any(self.levels.covers(family, pair.family) for family in kept):
-                kept = [family for family in kept if not self.levels.covers(pair.family, family)]
                 kept.append(pair.family)
         return tuple(sorted(kept, key=lambda family: self.features.index(family[0])))
 

@@ -73,11 +73,27 @@ def test_only_families_that_no_other_tells_are_asked() -> None:
     assert network.asked_families() == ((2, 4, 1), (3, 6, 0))
     assert network.asked_sets() == ((4, 1, 2), (0, 6, 3))
     assert network.edges == {(0, 1), (0, 2), (1, 2), (2, 3), (0, 3)}
-    # The later family is the finer one, and takes the place of the earlier.
+    # A longer family tells shorter ones, wherever they come.
     finer = Network((Pair(1, ()), Pair(0, (1,)), Pair(2, (5,)), Pair(3, (0, 1))), LEVELS)
     assert finer.asked_families() == ((2, 5), (3, 0, 1))
     turned = Network((Pair(2, ()), Pair(0, (6,)), Pair(1, ()), Pair(3, ())), LEVELS)
     assert turned.asked_families() == ((2,), (0, 6), (1,), (3,))
+
+
+def test_a_later_family_never_tells_an_earlier_one_of_its_length() -> None:
+    """So those that are asked tell each other nothing, for any network over levels."""
+    rng = np.random.default_rng(6)
+    chains = {base: [f for f in range(7) if LEVELS.base(f) == base] for base in BASES}
+    for _ in range(300):
+        order = rng.permutation(4).tolist()
+        pairs = []
+        for place, feature in enumerate(order):
+            parents = [base for base in order[:place] if rng.random() < 0.6]
+            pairs.append(Pair(feature, tuple(int(rng.choice(chains[base])) for base in parents)))
+        network = Network(tuple(pairs), LEVELS)
+        asked = network.asked_families()
+        assert not any(LEVELS.covers(a, b) for a in asked for b in asked if a != b)
+        assert all(any(LEVELS.covers(a, pair.family) for a in asked) for pair in pairs)
 
 
 def test_a_network_knows_levels_of_what_it_has_placed() -> None:

@@ -16,6 +16,7 @@ from synod.common.privacy.noise import share_variance
 from synod.common.protocol.queries.marginals import LocalMarginals
 from synod.common.protocol.queries.parents import ChooseParents
 from synod.common.protocol.steps import Limit, QueryKind, Step
+from synod.common.runtime.errors import SynodError
 from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.features import sizes_of, space_of
 from synod.common.study.study import Study
@@ -83,6 +84,37 @@ def test_the_sensitivity_of_m_marginals_is_2m_over_all_neighbours(sets: list[tup
             worst = max(worst, int(np.abs(table - counts[other, second]).sum()))
             worst = max(worst, int(np.abs(table - counts[first, other]).sum()))
     assert worst == 2 * len(sets)
+
+
+@pytest.mark.parametrize("sets", [((2,),), ((2, 3),), ((0, 3), (2, 1), (2, 3)), ((2,), (0,), (3,))])
+def test_the_sensitivity_of_tables_over_levels_is_that_of_others(sets: tuple[tuple[int, ...], ...]) -> None:
+    """Brute force, as above: 2 and 3 are levels of the features 0 and 1, a missing value among the groups."""
+    schema = [
+        {"name": "a", "type": "integer", "min": 0, "max": 3, "bins": 4},
+        {"name": "b", "type": "categorical", "taxonomy": ["p", ["q", "r"]], "nullable": True},
+    ]
+    study = make_study(schema=schema, method={"name": "independent", "encoding": "hierarchical"})
+    assert sizes_of(study) == (4, 4, 2, 3)
+    query = LocalMarginals(sets)
+    query.check(study)
+    values = list(product(range(4), range(4)))
+
+    def count(*rows: tuple[int, int]) -> NDArray[np.int64]:
+        columns: list[Codes] = [np.array(column, dtype=np.uint8) for column in zip(*rows, strict=True)]
+        return exact_counts(query, study, columns)
+
+    changes = [count(one, third) - count(other, third) for one, other, third in product(values, repeat=3)]
+    assert max(int(np.abs(change).sum()) for change in changes) == 2 * len(sets)
+    assert max(int(np.square(change).sum()) for change in changes) == 2 * len(sets)
+
+
+@pytest.mark.parametrize("entries", [(0, 4), (1, 0), (1, 4), (4, 0), (4, 5), (7,)])
+def test_a_set_has_one_level_of_an_attribute_in_the_order_of_attributes(entries: tuple[int, ...]) -> None:
+    study = leveled()
+    LocalMarginals(((4, 1),)).check(study)
+    LocalMarginals(((5, 6, 2, 3),)).check(study)
+    with pytest.raises(SynodError, match="are not sets of the study's features"):
+        LocalMarginals((entries,)).check(study)
 
 
 def test_noise_has_the_scale_that_the_plan_pays_for() -> None:
