@@ -25,10 +25,10 @@ class Method:
 
 
 METHODS = {
-    "dp-subn": Method({"name": "dp-subn"}),
-    "dp-subn, joint": Method({"name": "dp-subn", "update": "joint"}),
-    "dp-subn, paper's split": Method({"name": "dp-subn", "split": "paper"}),
-    "independent": Method({"name": "independent"}),
+    "dp-subn": Method({"name": "dp-subn", "encoding": "binary"}),
+    "dp-subn, joint": Method({"name": "dp-subn", "update": "joint", "encoding": "binary"}),
+    "dp-subn, paper's split": Method({"name": "dp-subn", "split": "paper", "encoding": "binary"}),
+    "independent": Method({"name": "independent", "encoding": "binary"}),
     "dp-ccbn": Method({"name": "dp-ccbn"}),
     "hpdp-dp": Method({"name": "hpdp-dp"}),
     "hpdp-dp, linear on bits": Method({"name": "hpdp-dp", "link": "linear"}, on_bits=True),

@@ -2,19 +2,21 @@
 
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from synod.common.methods.networks import (
     Auto,
     Cells,
+    FlatEncoding,
     NetworkMethod,
     Parts,
     check_cells,
     check_parts,
     check_theta,
     resolved,
+    share_by_rows,
     sum_shares,
     tables_limit,
     useful_sum_table,
@@ -22,9 +24,9 @@ from synod.common.methods.networks import (
 )
 from synod.common.models.usefulness import largest_table
 from synod.common.protocol.steps import QueryKind, Step
-from synod.common.study.features import sizes_of
+from synod.common.study.features import base_count, sizes_of
 from synod.common.study.schema import ExactDecimal
-from synod.common.study.study import Study
+from synod.common.study.study import FeatureEncoding, Study
 
 PAPER_SPLIT = (Decimal("0.25"),) * 4
 BEST_SPLITS = {  # measured by bench/utility.py on NLTCS, K = 3, t = 0
@@ -38,10 +40,12 @@ class DpSubn(NetworkMethod):
 
     `parameter_cells` and `frontier_cells` are the most cells of a table of the network and of the search frontier;
     `auto` takes what is theta-useful. With 0 no feature can have a parent, and only single features are counted.
+    Version 2 shares the draws of the first network by rows; version 1 shared them evenly.
     """
 
     name: Literal["dp-subn"]
-    version: Literal[1] = 1
+    version: Literal[1, 2] = 2
+    encoding: Literal[Auto, FlatEncoding] = "auto"
     split: Literal["best", "paper"] | Parts = "best"
     theta: ExactDecimal = Decimal(6)
     theta_frontier: ExactDecimal = Decimal(2)
@@ -49,6 +53,7 @@ class DpSubn(NetworkMethod):
     max_view_cells: Annotated[int, Field(ge=4, le=1_000_000)] = 4096
     parameter_cells: Cells | Auto = "auto"
     frontier_cells: Cells | Auto = "auto"
+    usual_encoding: ClassVar[FeatureEncoding] = "vanilla"
 
     @model_validator(mode="after")
     def _check_split(self) -> "DpSubn":
@@ -99,7 +104,7 @@ class DpSubn(NetworkMethod):
         if network == 0:
             return (Step("parameters", "parameters", sums, parties, budget, limit),)
         first, second, third, fourth = (budget.share(part) for part in self.parts)
-        draws = share_draws(len(sizes_of(study)) - 1, len(parties))
+        draws = share_draws(study)
         starts = [
             Step(f"initialize-{name}", "initialize", choose, (name,), second, self.choice_limit(study, network, count))
             for name, count in zip(parties, draws, strict=True)
@@ -119,6 +124,9 @@ class DpSubn(NetworkMethod):
         )
 
 
-def share_draws(draws: int, parties: int) -> tuple[int, ...]:
-    """How many features each party adds to the first network: as evenly as possible, the first get one more."""
-    return tuple(draws // parties + (index < draws % parties) for index in range(parties))
+def share_draws(study: Study) -> tuple[int, ...]:
+    """How many features each party adds to the first network: in proportion to rows, so that every draw has the same
+    exponent; in version 1 as evenly as possible, the first get one more.
+    """
+    rows = [1 if study.method.version == 1 else entry.rows for entry in study.roster]
+    return share_by_rows(base_count(study) - 1, rows)

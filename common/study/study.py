@@ -39,7 +39,7 @@ LARGEST_ROWS = 10**9
 MOST_SYNTHETIC_ROWS = 1_000_000
 ROWS_PER_DELTA = 10
 FOLLOW = "Leave rho and order out to have them follow."
-FeatureEncoding = Literal["vanilla", "binary", "gray"]
+FeatureEncoding = Literal["vanilla", "binary", "gray", "hierarchical"]
 
 
 def _check_slug(name: str) -> str:

@@ -45,6 +45,9 @@ DIFFERENT: dict[str, Any] = {
     "attributes": ("sex",),
     "max_cells": 999_999,
     "parts": "modl",
+    "degree": 1,
+    "tables": "clip",
+    "structure": "turns",  # the only one there is
 }
 OWN: dict[tuple[str, str], Any] = {
     ("adaptive", "split"): "auto",

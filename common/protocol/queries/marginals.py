@@ -30,7 +30,7 @@ from synod.common.protocol.queries.base import (
 from synod.common.protocol.queries.reading import is_ascending, read_whole, read_wholes
 from synod.common.protocol.steps import Limit, QueryKind, Step
 from synod.common.runtime.errors import check_failed, invalid
-from synod.common.study.features import sizes_of
+from synod.common.study.features import bases_of, sizes_of
 from synod.common.study.study import Study
 from synod.v1 import query_pb2 as pb
 
@@ -119,9 +119,10 @@ class Tables:
         return cls(sets, tuple(groupings), read_wholes(data.get("shares", ())), tuple(weights))
 
     def check(self, study: Study) -> None:
-        """1. Groupings are sound, each of another feature, and only where features are whole codes; 2. every set names
-        features or groupings, in the order of their features, each feature once; 3. there is a share for each table, or
-        none at all; 4. so are weights, which some table has, for each value of one of its entries.
+        """1. Groupings are sound, each of another feature, and only where features are whole codes without levels;
+        2. every set names features or groupings, in the order of their base features, each of these once and on one
+        level; 3. there is a share for each table, or none at all; 4. so are weights, which some table has, for each
+        value of one of its entries.
         """
         sizes = sizes_of(study)
         # 1
@@ -129,9 +130,9 @@ class Tables:
         if not all(one.is_sound(sizes) for one in self.groupings) or not is_ascending(grouped, len(sizes)):
             raise invalid("the query's groupings are not groupings of the study's features.")
         if self.groupings and study.method.feature_encoding != "vanilla":
-            raise invalid("the query groups the values of features that are bits.")
+            raise invalid("the query groups the values of features that are bits or levels.")
         # 2
-        bases = [*range(len(sizes)), *grouped]
+        bases = [*bases_of(study), *grouped]
         for entries in self.sets:
             known = all(0 <= entry < len(bases) for entry in entries)
             if not entries or not known or any(bases[a] >= bases[b] for a, b in pairwise(entries)):

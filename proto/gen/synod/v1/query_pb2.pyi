@@ -374,7 +374,9 @@ Global___NoisyCounts: _TypeAlias = NoisyCounts  # noqa: Y015
 class ChooseParents(_message.Message):
     """Asks one party to draw features together with their parents, `count` times, each draw by permute-and-flip at the
     step's epsilon / count. A draw takes an open feature and a set of placed ones among its candidates, as large as
-    `max_cells` allows; the feature is placed then. The answer is a ChosenParents.
+    `max_cells` and `max_parents` allow; the feature is placed then. Features are base features here; where attributes
+    have coarser levels, a set has at most one level of each, and is as large as allowed if neither another feature on its
+    coarsest level nor a finer level of one of its own still fits. The answer is a ChosenParents.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -384,19 +386,28 @@ class ChooseParents(_message.Message):
     COUNT_FIELD_NUMBER: _builtins.int
     MAX_CELLS_FIELD_NUMBER: _builtins.int
     SCORE_FIELD_NUMBER: _builtins.int
+    MAX_PARENTS_FIELD_NUMBER: _builtins.int
+    ORDERED_FIELD_NUMBER: _builtins.int
     count: _builtins.int
     """How many draws, 1 to the number of open features."""
     max_cells: _builtins.int
     """The most cells of the table of a feature with its parents, at least 1."""
     score: Global___Score.ValueType
     """What a draw favours."""
+    max_parents: _builtins.int
+    """The most parents of a feature, 1 to 2^16; 0 means any number."""
+    ordered: _builtins.bool
+    """Whether the draws take the open features as they are listed, each once. The options of all draws are known then: a
+    party MUST find out by itself which draws have a single option. Those cost nothing, and the step's epsilon is
+    shared by the others.
+    """
     @_builtins.property
     def placed(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Features that have their parents already, strictly ascending; at least one."""
+        """Base features that have their parents already, strictly ascending; at least one."""
 
     @_builtins.property
     def candidates(self) -> _containers.RepeatedCompositeFieldContainer[Global___Candidates]:
-        """The open features, strictly ascending, each with the features that may become its parents."""
+        """The open base features, each with those that may become its parents; strictly ascending, unless `ordered`."""
 
     def __init__(
         self,
@@ -406,10 +417,12 @@ class ChooseParents(_message.Message):
         count: _builtins.int = ...,
         max_cells: _builtins.int = ...,
         score: Global___Score.ValueType = ...,
+        max_parents: _builtins.int = ...,
+        ordered: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["candidates", b"candidates", "count", b"count", "max_cells", b"max_cells", "placed", b"placed", "score", b"score"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["candidates", b"candidates", "count", b"count", "max_cells", b"max_cells", "max_parents", b"max_parents", "ordered", b"ordered", "placed", b"placed", "score", b"score"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -479,7 +492,7 @@ class Choice(_message.Message):
     """The feature."""
     @_builtins.property
     def parents(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Its parents, strictly ascending."""
+        """Its parents, features of any level, in strictly ascending order of their base features."""
 
     def __init__(
         self,

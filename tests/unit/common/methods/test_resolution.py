@@ -35,6 +35,10 @@ WRITTEN: list[dict[str, Any]] = [
     {"name": "independent"},
     {"name": "independent", "encoding": "gray", "score": "R"},
     {"name": "independent", "encoding": "vanilla"},
+    {"name": "independent", "encoding": "hierarchical"},
+    {"name": "privbayes"},
+    {"name": "privbayes", "encoding": "binary", "degree": 2, "tables": "clip"},
+    {"name": "privbayes", "encoding": "gray", "score": "I", "theta": "0.5"},
     {"name": "adaptive"},
     {"name": "adaptive", "rounds": 1, "max_model_cells": 5_000, "splits": 2},
     {"name": "distdiffgen"},
@@ -76,7 +80,7 @@ def test_nothing_is_left_open(method: dict[str, Any], schema: list[dict[str, Any
     study = study_of(method, schema)
     assert not {"auto", "best", "paper"} & set(words(study.to_json()))
     written: Any = study.to_json()["method"]
-    assert written["version"] == 1
+    assert written["version"] == (2 if method["name"] == "dp-subn" else 1)
     assert set(written) == set(type(study.method).model_fields)
     assert None not in written.values()
 

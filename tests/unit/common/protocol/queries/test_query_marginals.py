@@ -401,7 +401,7 @@ def test_each_check_broken_once(
 def test_bits_have_no_groups() -> None:
     query = SumMarginals(((6,),), (Grouping(0, (0, 1)),))
     assert refusal(partial(parse_query, query.to_proto(), BITS)) == (
-        "the query groups the values of features that are bits."
+        "the query groups the values of features that are bits or levels."
     )
 
 

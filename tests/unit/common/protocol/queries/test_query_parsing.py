@@ -269,7 +269,7 @@ def test_sound_studies_are_feasible(study: Study) -> None:
     check_feasible(study)
 
 
-@pytest.mark.parametrize("method", ["hpdp-dp", "dp-subn", "dp-ccbn", "independent"])
+@pytest.mark.parametrize("method", ["hpdp-dp", "dp-subn", "dp-ccbn", "independent", "privbayes"])
 @pytest.mark.parametrize("epsilon", ["1e-13", "1e-30"])
 def test_too_little_epsilon_is_refused_before_anybody_approves(method: str, epsilon: str) -> None:
     study = make_study(schema=SCHEMA, roster=make_roster(), epsilon=epsilon, method={"name": method})

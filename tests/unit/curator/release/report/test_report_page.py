@@ -14,6 +14,7 @@ import pytest
 from synod.common.models.gaussian import GRID
 from synod.common.protocol.manifest import noise_law
 from synod.common.protocol.plan import plan_study
+from synod.common.study.features import bases_of
 from synod.common.study.study import Study
 from synod.curator.release.report import figures, spending
 from synod.curator.release.report.accuracy import value_error
@@ -36,6 +37,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "distdiffgen": {"name": "distdiffgen"},
     "histogram": {"name": "histogram"},
     "dpcocgen": {"name": "dpcocgen"},
+    "privbayes": {"name": "privbayes"},
 }
 SPENT = {  # of an epsilon of 4, by hand
     ("hpdp-dp", ""): {"moments": "4", "rows": "0"},
@@ -44,6 +46,7 @@ SPENT = {  # of an epsilon of 4, by hand
     ("dp-ccbn", ""): {"candidates": "2", "parameters": "2"},
     ("independent", ""): {"choose": "1.2", "tables": "2.8"},
     ("distdiffgen", ""): {"classes": "2", "leaves": "2"},
+    ("privbayes", ""): {"structure": "1.2", "parameters": "2.8"},
     ("adaptive", ""): {"one-way tables": "1.2", "agreements": "0.64", "tables": "2.16"},
     ("histogram", ""): {"histogram": "4"},
     ("dpcocgen", ""): {"histogram": "2", "parts": "2"},
@@ -217,7 +220,8 @@ def test_the_model_is_drawn(report: RenderedReport) -> None:
         assert ("were counted as one part" in text_of(drawn)) == (sizes != values)
         return
     networks = [model["network"]] if "network" in model else [own["network"] for own in model["networks"]]
-    expected = [(parent, child) for network in networks for child, parents in network for parent in parents]
+    bases = bases_of(report.study)
+    expected = [(bases[parent], child) for network in networks for child, parents in network for parent in parents]
     assert sorted(edges(drawn)) == sorted(expected)
     assert expected
 
@@ -257,7 +261,7 @@ def test_components_are_the_models_eigenvalues() -> None:
 def test_it_tells_how_to_verify_and_how_to_cite(report: RenderedReport) -> None:
     verify = text_of(section(report.tree, "verify"))
     assert "synod verify DIR --trust FILE" in verify
-    is_fixed = report.study.method.name in ("adaptive", "distdiffgen", "histogram", "dpcocgen")
+    is_fixed = report.study.method.name in ("adaptive", "distdiffgen", "histogram", "dpcocgen", "privbayes")
     assert ("It also draws the rows again, from the model and the seed" in verify) == is_fixed
     assert f"does not prove that the {'model follows' if is_fixed else 'rows follow'} from the answers" in verify
     cite, study = text_of(section(report.tree, "cite")), report.study
@@ -425,7 +429,8 @@ def test_every_phase_has_a_letter(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_groups_of_bits_are_never_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """They overlap: the rest of them together is no share."""
     schema = [categorical(f"x{i}", 64) for i in range(2)]
-    report = render_report(study_of("dp-subn", schema=schema, epsilon="0.5"))
+    method = {"name": "dp-subn", "encoding": "binary"}
+    report = render_report(make_study(schema=schema, rows=ROWS, epsilon="0.5", method=method))
     monkeypatch.setattr(figures, "MOST_ROWS", 2)
     monkeypatch.setattr(figures, "FEWEST_ROWS", 2)
     words = text_of(cards(report.tree)[0])
