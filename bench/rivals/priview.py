@@ -8,7 +8,7 @@
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -39,23 +39,20 @@ def answer_priview(
     if set(table.sizes) != {2}:
         raise refused("PriView's covers are of binary features.", "Compare on the bits of codes.")
     views = cover_features(len(table.sizes), strength)
-    return answer_views(table, views, order, epsilon, is_rippled=is_rippled, rng=rng)
+    return publish_views(table, views, epsilon, is_rippled=is_rippled, rng=rng).answer(order)
 
 
-def answer_views(
-    table: Table,
-    views: Sequence[View],
-    order: int,
-    epsilon: float,
-    *,
-    is_rippled: bool,
-    rng: np.random.Generator,
-) -> Answers:
-    """All marginals of one order out of any views that hold every feature."""
+def publish_views(
+    table: Table, views: Sequence[View], epsilon: float, *, is_rippled: bool, rng: np.random.Generator
+) -> "Views":
+    """Views that agree, out of which marginals of every order come: any views that hold every feature will do.
+
+    Guarantee: as `release_views`, for all orders together.
+    """
     noisy = release_views(table, views, epsilon, rng=rng)
     combine = ripple_and_agree if is_rippled else _cut_and_agree
     agreed = combine(noisy, table.sizes, float(table.rows))
-    return [counts / table.rows for counts in Views(views, agreed, table.sizes, table.rows).marginals(order)]
+    return Views(views, agreed, table.sizes, table.rows)
 
 
 def release_views(table: Table, views: Sequence[View], epsilon: float, *, rng: np.random.Generator) -> list[NoisyTable]:
@@ -102,15 +99,17 @@ def ripple(table: Floats, *, smallest: float = SMALLEST_DEBT) -> Floats:
     return counts
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Views:
-    """Tables that agree, as what all marginals are made of."""
+    """Tables that agree, as what all marginals are made of. Sets of features are bits of integers here."""
 
-    views: Sequence[View]
-    tables: Sequence[Floats]
-    sizes: Sequence[int]
-    rows: int
-    _held: dict[Attributes, Floats] = field(default_factory=dict)
+    def __init__(self, views: Sequence[View], tables: Sequence[Floats], sizes: Sequence[int], rows: int) -> None:
+        self.views, self.tables, self.sizes, self.rows = views, tables, sizes, rows
+        self._masks = [_mask(view) for view in views]
+        self._held: dict[Attributes, Floats] = {}
+
+    def answer(self, order: int) -> Answers:
+        """All marginals of one order, as shares."""
+        return [counts / self.rows for counts in self.marginals(order)]
 
     def marginals(self, order: int) -> Answers:
         """Non-negative tables with the public total, in the order of `list_sets`."""
@@ -130,16 +129,17 @@ class Views:
 
     def largest_parts(self, own: Attributes) -> list[Attributes]:
         """The parts of a set that lie in a view, without those that lie in another; sorted."""
-        wanted = sum(1 << feature for feature in own)
-        parts = {wanted & mask for mask in self._masks()}
+        wanted = _mask(own)
+        parts = {wanted & mask for mask in self._masks}
         kept = [part for part in parts if not any(part != other and part & other == part for other in parts)]
         return sorted(tuple(feature for feature in own if part >> feature & 1) for part in kept)
 
     def margin(self, own: Attributes) -> Floats:
         """The mean over the views that hold this set, cut by norm-sub."""
         if own not in self._held:
-            pairs = zip(self.views, self.tables, strict=True)
-            margins = [marginalize(table, view, self.sizes, own) for view, table in pairs if set(own) <= set(view)]
+            wanted = _mask(own)
+            places = [place for place, mask in enumerate(self._masks) if mask & wanted == wanted]
+            margins = [marginalize(self.tables[place], self.views[place], self.sizes, own) for place in places]
             self._held[own] = project_tables(np.mean(margins, axis=0), self.rows)
         return self._held[own]
 
@@ -150,5 +150,6 @@ class Views:
         margins = {part: np.stack([self.margin(tuple(own[axis] for axis in part)) for own in sets]) for part in axes}
         yield from zip(sets, fit_margins(shape, margins).reshape(len(sets), -1), strict=True)
 
-    def _masks(self) -> list[int]:
-        return [sum(1 << feature for feature in view) for view in self.views]
+
+def _mask(features: Sequence[int]) -> int:
+    return sum(1 << feature for feature in features)

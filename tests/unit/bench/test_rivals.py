@@ -381,6 +381,15 @@ def test_the_optimum_has_no_slope_and_is_nearly_that_without_noise() -> None:
     assert private == pytest.approx(exact, abs=0.05)
 
 
+@pytest.mark.parametrize("epsilon", [0.4, 1.6])
+def test_the_noise_vector_is_that_of_the_plan(epsilon: float) -> None:
+    inputs, classes = scale_rows(BINARY, TARGETS[0]), BINARY.columns[0] == 1
+    plan, rows = plan_perturbation(epsilon, BINARY.rows), BINARY.rows
+    noise = draw_direction(inputs.shape[1], 2 / plan.epsilon, rng=np.random.default_rng(1))
+    slowly = minimize_loss(inputs, classes, noise / rows, 1 / rows + plan.extra)
+    assert train_privately(inputs, classes, epsilon, rng=np.random.default_rng(1)) == pytest.approx(slowly)
+
+
 def test_erm_learns_with_enough_budget_and_nothing_without() -> None:
     table = make_table((2,) * 9, 4_000)
     majority = min(table.columns[0].mean(), 1 - table.columns[0].mean())

@@ -16,7 +16,7 @@ from bench.rivals.covers import (
     quadruples,
 )
 from bench.rivals.entropy import fit_margins
-from bench.rivals.priview import Views, answer_priview, answer_views, release_views, ripple, ripple_and_agree
+from bench.rivals.priview import Views, answer_priview, publish_views, release_views, ripple, ripple_and_agree
 from synod.common.runtime.errors import SynodError
 from synod.curator.covers.views import overlapping_views
 from synod.deploy.evaluate.tables import Table
@@ -197,10 +197,10 @@ def test_consistency_helps() -> None:
     """Views that share features are nearer together than each by itself."""
     table = make_table(16)
     views = cover_features(16, 2)
-    together = answer_views(table, views, 2, 0.2, is_rippled=False, rng=np.random.default_rng(1))
+    together = publish_views(table, views, 0.2, is_rippled=False, rng=np.random.default_rng(1)).answer(2)
     noisy = release_views(table, views, 0.2, rng=np.random.default_rng(1))
-    alone = Views(views, [view.counts for view in noisy], table.sizes, table.rows).marginals(2)
-    apart = mean_distance(table, 2, [counts / table.rows for counts in alone])
+    alone = Views(views, [view.counts for view in noisy], table.sizes, table.rows)
+    apart = mean_distance(table, 2, alone.answer(2))
     assert mean_distance(table, 2, together) < apart
 
 
