@@ -49,6 +49,6 @@ def test_a_run_prints_ratios_and_goes_on_where_it_was(tmp_path: Path) -> None:
 
 def test_an_unknown_rival_is_named_with_those_that_are_known(tmp_path: Path) -> None:
     ran = CliRunner().invoke(main, ["--rival", "Nobody", "--results", str(tmp_path / "points.jsonl")])
-    assert ran.exit_code == 1
+    assert ran.exit_code == 2
     assert "there is no rival 'Nobody' here" in ran.output
     assert "PriView, pairs, ripple" in " ".join(ran.output.split())
