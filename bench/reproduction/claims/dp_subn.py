@@ -244,14 +244,17 @@ def formula_of_rounds(figures: Figures) -> Judgement:
 
 
 def frontier_shrinks(figures: Figures) -> Judgement:
-    """Section VII-D: the cells of the last party's search frontier against those of the first one's."""
+    """Section VII-D: the cells of the last party's search frontier against those of the first one's. A frontier of the
+    same size does not shrink.
+    """
     told, total = [], Tally()
     for epsilon in ("0.2", "0.8"):
         first, last = (
             figures.series("rounds", TABLES[0], f"dp-subn, ε = {epsilon}", f"{which} frontier")
             for which in ("first", "last")
         )
-        total += tally_smaller(last, first)
+        smaller = tally_smaller(last, first)
+        total += Tally(smaller.won, 0, smaller.tied + smaller.lost)
         line = divide_lines(last, first)
         told += [f"{show_ends(line)} parties (ε = {epsilon})"] if len(line) > 1 else []
     return Judgement(total.verdict, f"the last frontier over the first: {', '.join(told)}" if told else NO_POINT)

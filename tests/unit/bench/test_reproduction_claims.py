@@ -6,7 +6,13 @@ import pytest
 
 from bench.reproduction.claims.catalog import PAPERS, Claim
 from bench.reproduction.claims.comparing import judge_line, judge_methods, needs, tally_equal, tally_near_best
-from bench.reproduction.claims.dp_subn import candidate_bytes, find_degree, formula_of_candidates, judge_orders
+from bench.reproduction.claims.dp_subn import (
+    candidate_bytes,
+    find_degree,
+    formula_of_candidates,
+    frontier_shrinks,
+    judge_orders,
+)
 from bench.reproduction.claims.verdicts import Judgement, Series, Tally, Verdict
 from bench.reproduction.experiments.plans import LATER_METHODS
 from bench.reproduction.messages import forecast_candidates
@@ -115,6 +121,16 @@ def test_a_judge_can_be_asked_twice() -> None:
     ):
         assert judge(figures) == judge(figures)
         assert judge(figures).verdict is Verdict.HOLDS
+
+
+def test_a_frontier_of_the_same_size_does_not_shrink() -> None:
+    rows = tuple(
+        Row("adult", "dp-subn, ε = 0.2", x, f"{which} frontier", Estimate(100.0, 0.0, 3))
+        for x in (2.0, 10.0)
+        for which in ("first", "last")
+    )
+    judged = frontier_shrinks(Figures({**make_nothing().rows, "rounds": rows}, RUN))
+    assert judged.verdict is Verdict.FAILS
 
 
 # The formula of messages
