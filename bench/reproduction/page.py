@@ -140,8 +140,8 @@ def _explain() -> Iterator[str]:
   quarters, `dp-subn, joint` is ours
 - `hpdp-dp, linear on bits` is the paper's model, with its contribution rates ({contributions}) and Synod's noise;
   `hpdp-dp` is what Synod ships
-- the HPDP-DP paper compares with DP-SUBN³, a later method than DP-SUBN that is not implemented here; `dp-subn` stands in
-  for it
+- the HPDP-DP paper compares with DP-SUBN³, a later method than DP-SUBN that is not implemented here; `dp-subn` stands
+  in for it
 - `dp-ccbn` was run where no iteration has more than {MOST_CANDIDATES:,} candidates and Synod does not refuse it; its
   bytes are counted from its candidates everywhere, which a test compares with a run
 - overlapping views are a greedy covering design as PriView would use one; NOCD's tree is the one of least variance
