@@ -19,7 +19,8 @@ def list_experiments(*, is_true: bool) -> Iterator[Number]:
 
 def _subn(is_true: bool) -> Iterator[Number]:
     for table, x, metric in product(TABLES, (0.2, 0.8), ("tvd2", "tvd3")):
-        yield "priview", table, "NOCD, consistent", x, metric, 0.1 if is_true else 0.3
+        for method in ("NOCD, consistent", "NOCD, consistent, ripple"):
+            yield "priview", table, method, x, metric, 0.1 if is_true else 0.3
         for method in ("PriView, pairs", "PriView, pairs, ripple"):
             yield "priview", table, method, x, metric, 0.2
     ours, theirs = {"education": 0.1, "salary": 0.2}, {"education": 0.4, "salary": 0.3}

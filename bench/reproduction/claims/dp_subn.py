@@ -9,13 +9,22 @@ from bench.reproduction.claims.verdicts import (
     Series,
     Tally,
     Verdict,
+    show,
     tally_falling,
     tally_rising,
     tally_smaller,
     tally_stable,
 )
 from bench.reproduction.experiments.plans import DISTDIFFGEN
-from bench.reproduction.lines import NO_POINT, divide_lines, judge_lines, judge_trend, show_ends
+from bench.reproduction.lines import (
+    NO_POINT,
+    divide_lines,
+    judge_lines,
+    judge_trend,
+    name_metric,
+    show_ends,
+    sum_tallies,
+)
 from bench.reproduction.messages import PAPER_BYTES_PER_CELL, count_candidates
 from bench.reproduction.points import USUAL_PARTIES
 from bench.reproduction.summary import Figures
@@ -184,12 +193,22 @@ more_so_on_education = needs(DISTDIFFGEN, _more_so_on_education)
 
 
 def priview_is_not_closer(figures: Figures) -> Judgement:
-    """Figure 7 with all of PriView's steps: the best known covers, views that agree, ripple, maximum entropy."""
-    ours, theirs = "NOCD, consistent", ("PriView, pairs", "PriView, pairs, ripple")
-    judged = judge_methods("priview", (ours,), theirs, ("tvd2",), TABLES)(figures)
-    triples = judge_methods("priview", (ours,), theirs, ("tvd3",), TABLES)(figures)
-    beside = "" if triples.verdict is Verdict.UNKNOWN else f". 3-way marginals, beside: {triples.measurement}"
-    return Judgement(judged.verdict, judged.measurement + beside)
+    """Figure 7 with all of PriView's steps: the best known covers, views that agree, and the same cut for both."""
+    lines = [
+        (figures.series("priview", TABLES[0], f"NOCD, consistent{cut}", metric),
+         figures.series("priview", TABLES[0], f"PriView, pairs{cut}", metric), f"{name_metric(metric)}{cut}")
+        for metric in DISTANCES
+        for cut in ("", ", ripple")
+    ]  # fmt: skip
+    tallies = {name: tally_smaller(ours, theirs) for ours, theirs, name in lines}
+    judged = sum_tallies(tally for name, tally in tallies.items() if name.startswith(name_metric("tvd2")))
+    shown = {
+        name: f"; at {max(ours):g}: {show(ours[max(ours)])} against {show(theirs[max(ours)])}"
+        for ours, theirs, name in lines
+        if ours and max(ours) in theirs
+    }
+    told = [f"{name}: {tally}{shown.get(name, '')}" for name, tally in tallies.items() if tally.points]
+    return Judgement(judged.verdict, f"{'. '.join(told)} (3-way marginals do not decide)" if told else NO_POINT)
 
 
 def formula_of_candidates(figures: Figures) -> Judgement:

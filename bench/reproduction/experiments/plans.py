@@ -78,7 +78,7 @@ def is_here(method: str) -> bool:
 
 
 PRIVIEW = tuple(name for name in RIVALS if name.startswith("PriView"))
-CONSISTENT_COVERS = ("NOCD, consistent", "chosen, consistent")
+CONSISTENT_COVERS = ("NOCD, consistent", "NOCD, consistent, ripple", "chosen, consistent", "chosen, consistent, ripple")
 PLAIN = ("Laplace", "Fourier", "Uniform")
 DENSE = ("Contingency", CUT_CONTINGENCY, "MWEM")
 FEW = ("0.2", "0.8")

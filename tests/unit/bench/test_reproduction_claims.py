@@ -12,6 +12,7 @@ from bench.reproduction.claims.dp_subn import (
     formula_of_candidates,
     frontier_shrinks,
     judge_orders,
+    priview_is_not_closer,
 )
 from bench.reproduction.claims.verdicts import Judgement, Series, Tally, Verdict
 from bench.reproduction.experiments.plans import LATER_METHODS
@@ -121,6 +122,15 @@ def test_a_judge_can_be_asked_twice() -> None:
     ):
         assert judge(figures) == judge(figures)
         assert judge(figures).verdict is Verdict.HOLDS
+
+
+def test_priview_is_compared_with_the_same_cut() -> None:
+    """A cut that helps both decides nothing between them."""
+    levels = {"NOCD, consistent": 0.2, "NOCD, consistent, ripple": 0.1}
+    levels |= {"PriView, pairs": 0.25, "PriView, pairs, ripple": 0.15}
+    rows = tuple(Row("adult", name, 0.8, "tvd2", Estimate(mean, 0.0, 3)) for name, mean in levels.items())
+    judged = priview_is_not_closer(Figures({**make_nothing().rows, "priview": rows}, RUN))
+    assert judged.verdict is Verdict.HOLDS
 
 
 def test_a_frontier_of_the_same_size_does_not_shrink() -> None:

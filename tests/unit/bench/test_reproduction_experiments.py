@@ -15,6 +15,7 @@ from bench.reproduction.experiments.joint import area, draw_occupied, measure_ar
 from bench.reproduction.experiments.measures import MEASURES, class_targets, measure_experiment
 from bench.reproduction.experiments.places import release
 from bench.reproduction.experiments.plans import (
+    CONSISTENT_COVERS,
     DISTDIFFGEN,
     EXPERIMENTS,
     KINDS,
@@ -60,7 +61,7 @@ def test_methods_that_are_not_here_have_no_points() -> None:
 
 def test_every_method_of_an_experiment_is_known_to_somebody() -> None:
     named = {name for experiment in EXPERIMENTS for methods in experiment.methods.values() for name in methods}
-    ours = {*RIVALS, *CLASSIFIERS, *METHODS, *LATER_METHODS, "NOCD, consistent", "chosen, consistent"}
+    ours = {*RIVALS, *CLASSIFIERS, *METHODS, *LATER_METHODS, *CONSISTENT_COVERS}
     assert named <= ours
 
 
@@ -90,6 +91,12 @@ def test_views_answer_two_orders_out_of_one_release(method: str) -> None:
     assert set(figures) == {"tvd2", "tvd3", "views"}
     assert figures["views"] == {"PriView, pairs": 6, "PriView, triples, ripple": 14, "NOCD, consistent": 28}[method]
     assert 0 < figures["tvd2"] < figures["tvd3"] < 0.5
+
+
+def test_ripple_is_for_every_cover() -> None:
+    plain, rippled = (measure("rival-bits", f"NOCD, consistent{cut}", epsilon="0.1") for cut in ("", ", ripple"))
+    assert plain["views"] == rippled["views"]
+    assert plain["tvd2"] != rippled["tvd2"]
 
 
 def test_rivals_that_train_have_four_targets() -> None:
