@@ -134,7 +134,9 @@ def _explain() -> Iterator[str]:
 - a trend is one point for each number that it is read from, its end against its beginning. That two numbers are equal
   is undecided where they differ by more than {SHARE_TO_BE_EQUAL:.0%} and errors are too large to tell
 - these rules were not fixed beforehand: Student's t, **undecided**, the {SHARE_TO_BE_EQUAL:.0%}, both rules for figure
-  8 of DP-SUBN and the third run of Adult came after a look at one and two runs. The numbers stand beside each verdict
+  8 of DP-SUBN and the third run of Adult came after a look at one and two runs; that PriView is compared under an equal
+  cut, that a frontier of the same size does not shrink, and that a tenth decides whether MWEM is better than Uniform,
+  after a look at their numbers too. The numbers stand beside each verdict
 - *(beside)*: on a table that the paper did not have; it does not decide
 - `dp-subn` is the sequential update with the split of ε that Synod takes by default; `dp-subn, paper's split` has four
   quarters, `dp-subn, joint` is ours
