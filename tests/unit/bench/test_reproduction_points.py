@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from bench.reproduction.points import EPSILONS, METHODS, PARTIES, Point, full_grid, quick_grid
+from bench.reproduction.grid import full_grid, quick_grid
+from bench.reproduction.points import EPSILONS, METHODS, PARTIES, Point
 
 SOURCES = {"nltcs": "aaa", "adult": "bbb"}
 
@@ -28,6 +29,7 @@ def test_a_key_is_the_same_in_every_run() -> None:
         {"epsilon": "0.4"},
         {"contribution": "0.5"},
         {"features": 8},
+        {"setting": "3"},
         {"seed": 1},
     ],
 )
