@@ -16,7 +16,7 @@ from synod.common.methods.networks import (
     check_parts,
     check_theta,
     resolved,
-    share_by_rows,
+    share_draws,
     sum_shares,
     tables_limit,
     useful_sum_table,
@@ -24,7 +24,7 @@ from synod.common.methods.networks import (
 )
 from synod.common.models.usefulness import largest_table
 from synod.common.protocol.steps import QueryKind, Step
-from synod.common.study.features import base_count, sizes_of
+from synod.common.study.features import sizes_of
 from synod.common.study.schema import ExactDecimal
 from synod.common.study.study import FeatureEncoding, Study
 
@@ -40,11 +40,10 @@ class DpSubn(NetworkMethod):
 
     `parameter_cells` and `frontier_cells` are the most cells of a table of the network and of the search frontier;
     `auto` takes what is theta-useful. With 0 no feature can have a parent, and only single features are counted.
-    Version 2 shares the draws of the first network by rows; version 1 shared them evenly.
     """
 
     name: Literal["dp-subn"]
-    version: Literal[1, 2] = 2
+    version: Literal[1] = 1
     encoding: Literal[Auto, FlatEncoding] = "auto"
     split: Literal["best", "paper"] | Parts = "best"
     theta: ExactDecimal = Decimal(6)
@@ -122,11 +121,3 @@ class DpSubn(NetworkMethod):
             *updates,
             Step("parameters", "parameters", sums, parties, fourth, limit),
         )
-
-
-def share_draws(study: Study) -> tuple[int, ...]:
-    """How many features each party adds to the first network: in proportion to rows, so that every draw has the same
-    exponent; in version 1 as evenly as possible, the first get one more.
-    """
-    rows = [1 if study.method.version == 1 else entry.rows for entry in study.roster]
-    return share_by_rows(base_count(study) - 1, rows)

@@ -17,7 +17,7 @@ from synod.common.models.usefulness import largest_table
 from synod.common.protocol.steps import Limit
 from synod.common.runtime.errors import invalid
 from synod.common.study.encoding import codings_of
-from synod.common.study.features import FeatureSpace, base_sizes, chains_of, sizes_of
+from synod.common.study.features import FeatureSpace, base_count, base_sizes, chains_of, sizes_of
 from synod.common.study.schema import ExactDecimal
 from synod.common.study.study import FeatureEncoding, Method, Study
 
@@ -100,6 +100,15 @@ def sum_shares(study: Study) -> Fraction:
     """K/(K-t): the variance of an encrypted sum's noise, in units of one full share."""
     parties = len(study.roster)
     return Fraction(parties, parties - study.collusion)
+
+
+def share_draws(study: Study) -> tuple[int, ...]:
+    """How many features each party adds to a network that the parties begin in turn, in proportion to its rows.
+
+    Why: a party's score moves by s / n_k, so that a draw has the exponent epsilon n_k / (2 s c_k) for each unit of the
+    score; with c_k in proportion to n_k that is the exponent of the same draw over all rows in one place.
+    """
+    return share_by_rows(base_count(study) - 1, [entry.rows for entry in study.roster])
 
 
 def share_by_rows(draws: int, rows: Sequence[int]) -> tuple[int, ...]:

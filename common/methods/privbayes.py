@@ -17,7 +17,7 @@ from synod.common.methods.networks import (
     check_cells,
     check_theta,
     resolved,
-    share_by_rows,
+    share_draws,
     tables_limit,
     useful_sum_table,
 )
@@ -102,12 +102,3 @@ class PrivBayes(NetworkMethod):
 def most_parents(study: Study) -> int:
     """How many parents a feature can have at all: all others, and no more than the largest table has room for."""
     return min(base_count(study) - 1, LARGEST_TABLE.bit_length() - 2)
-
-
-def share_draws(study: Study) -> tuple[int, ...]:
-    """How many features each party adds to the network, in proportion to its rows.
-
-    Why: a party's score moves by s / n_k, so that a draw has the exponent epsilon n_k / (2 s c_k) for each unit of the
-    score; with c_k in proportion to n_k that is the exponent of the same draw over all rows in one place.
-    """
-    return share_by_rows(base_count(study) - 1, [entry.rows for entry in study.roster])

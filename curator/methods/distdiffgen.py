@@ -62,7 +62,7 @@ def _ask_classes(study: Study) -> SumMarginals:
     groups = [tuple(range(size)) for size in sizes]
     groups[target] = _roots(study)[target]
     sets = [tuple(sorted((feature, target))) for feature in range(len(sizes)) if feature != target]
-    return GroupedFeatures(tuple(groups), (), ()).ask_tables(sets, [1.0] * len(sets))
+    return GroupedFeatures(tuple(groups), ()).ask_tables(sets, [1.0] * len(sets))
 
 
 def _class_tables(study: Study, counts: Sequence[Counts]) -> dict[int, Counts]:
@@ -110,7 +110,7 @@ def _cut(study: Study, tables: Mapping[int, Floats]) -> dict[int, Groups]:
 def _ask_leaves(groups: Sequence[Groups]) -> SumMarginals:
     """One table of all attributes that were split, in their parts, and of the class."""
     entries = tuple(feature for feature, own in enumerate(groups) if max(own) > 0)
-    return GroupedFeatures(tuple(groups), (), ()).ask_tables([entries], [1.0])
+    return GroupedFeatures(tuple(groups), ()).ask_tables([entries], [1.0])
 
 
 def _write(study: Study, groups: Sequence[Groups], counts: Counts) -> Json:
@@ -123,7 +123,7 @@ def _write(study: Study, groups: Sequence[Groups], counts: Counts) -> Json:
     shares = project_tables(counts, study.total_rows) / study.total_rows
     tables = [shares.reshape([sizes[feature] for feature in split]), *[np.ones(1)] * len(whole)]
     uniform = tuple(np.full(len(own), 1 / len(own)) for own in groups)
-    grouped = GroupedFeatures(tuple(groups), uniform, ())
+    grouped = GroupedFeatures(tuple(groups), uniform)
     (variance,) = _ask_leaves(groups).variances(plan_study(study).step("leaves"), study)
     return write_model(study, grouped, tree, tables, [(split, variance**0.5)])
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synod.common.methods.dp_subn import DpSubn, share_draws
-from synod.common.methods.networks import resolved
+from synod.common.methods.dp_subn import DpSubn
+from synod.common.methods.networks import resolved, share_draws
 from synod.common.models.candidates import shortlist_length
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query

@@ -111,7 +111,7 @@ def _in_codes(groups: Groups, order: Sequence[int]) -> Groups:
 def ask_parts(groups: Sequence[Groups]) -> SumMarginals:
     """The table of all features with more than one part."""
     entries = tuple(feature for feature, own in enumerate(groups) if max(own) > 0)
-    return GroupedFeatures(tuple(groups), (), ()).ask_tables([entries], [1.0])
+    return GroupedFeatures(tuple(groups), ()).ask_tables([entries], [1.0])
 
 
 def _method(study: Study) -> DpCocGen:

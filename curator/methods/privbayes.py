@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from synod.common.crypto.canonical import Json
-from synod.common.methods.networks import resolved
-from synod.common.methods.privbayes import PrivBayes, share_draws
+from synod.common.methods.networks import resolved, share_draws
+from synod.common.methods.privbayes import PrivBayes
 from synod.common.protocol.queries.base import Query
 from synod.common.protocol.queries.marginals import Sets, SumMarginals
 from synod.common.protocol.queries.parents import ChooseParents

@@ -104,7 +104,7 @@ def sum_information(rows: Rows, made: Released) -> Figures:
     model = made.publication.model
     if not isinstance(model, dict) or "network" not in model:
         return {}
-    pairs = network_from_json(model["network"]).pairs
+    pairs = network_from_json(model["network"], made.study).pairs
     network = tuple((pair.feature, pair.parents) for pair in pairs)
     return {"information": measure_information((network,), made.study, rows.columns, made.columns).real}
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synod.common.methods.dp_ccbn import DpCcbn, candidate_families, largest_sum, uniform_sum
-from synod.common.methods.dp_subn import share_draws
-from synod.common.methods.networks import resolved, tables_limit, views_limit
+from synod.common.methods.networks import resolved, share_draws, tables_limit, views_limit
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query, check_within
 from synod.common.protocol.queries.marginals import SumMarginals
@@ -206,19 +205,14 @@ def test_the_limit_of_tables_has_one_for_each_feature() -> None:
     assert tables_limit(study, 100) == Limit(numbers=300, tables=3, cells=100)
 
 
-@pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("count", [2, 3, 5, 11])
-def test_draws_are_shared_out_evenly_in_version_1_and_by_rows_since(version: int, count: int) -> None:
+def test_draws_are_shared_out_by_rows(count: int) -> None:
     schema = [categorical(f"x{i}", 2) for i in range(count)]
-    study = study_of({"name": "dp-subn", "version": version}, schema, rows=(600, 100, 300))
+    study = study_of({"name": "dp-subn"}, schema, rows=(600, 100, 300))
     shares, draws = share_draws(study), count - 1
     assert sum(shares) == draws
-    if version == 1:
-        assert max(shares) - min(shares) <= 1
-        assert list(shares) == sorted(shares, reverse=True)
-    else:
-        quotas = (draws * 0.6, draws * 0.1, draws * 0.3)
-        assert all(abs(share - quota) < 1 for share, quota in zip(shares, quotas, strict=True))
+    quotas = (draws * 0.6, draws * 0.1, draws * 0.3)
+    assert all(abs(share - quota) < 1 for share, quota in zip(shares, quotas, strict=True))
     labels = [step.label for step in plan_study(study).steps if step.phase == "initialize"]
     drawing = [name for name, share in zip(study.party_names, shares, strict=True) if share]
     assert labels == [f"initialize-{name}" for name in drawing]

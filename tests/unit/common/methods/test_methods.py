@@ -36,7 +36,7 @@ def test_the_resolved_study_writes_every_default_out() -> None:
     written: dict[Any, Any] = {one["name"]: one for one in resolved if isinstance(one, dict)}
     assert written["dp-subn"] == {
         "name": "dp-subn",
-        "version": 2,
+        "version": 1,
         "score": "F",
         "encoding": "binary",
         "max_candidates": 500_000,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synod.common.methods.networks import resolved, share_by_rows
-from synod.common.methods.privbayes import PrivBayes, share_draws
+from synod.common.methods.networks import resolved, share_by_rows, share_draws
+from synod.common.methods.privbayes import PrivBayes
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import check_feasible
 from synod.common.protocol.steps import QueryKind

@@ -231,7 +231,14 @@ def test_resolving_writes_every_default_out() -> None:
     assert parse_study(document, "x").resolve().to_json() == {
         "format": "synod/study/v1",
         "name": "care-survey",
-        "method": {"name": "hpdp-dp", "version": 1, "contribution": "0.9", "levels": 256, "link": "copula"},
+        "method": {
+            "name": "hpdp-dp",
+            "version": 1,
+            "contribution": "0.9",
+            "components": "contribution",
+            "levels": 256,
+            "link": "copula",
+        },
         "epsilon": "0.8",
         "delta": None,
         "rho": None,
