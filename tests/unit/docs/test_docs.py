@@ -160,7 +160,7 @@ def test_a_study_with_a_method_that_comes_later_is_refused(name: str) -> None:
 
 
 def test_methods_that_come_later_were_found_at_all() -> None:
-    assert len(listed_methods()["not yet"]) == 4
+    assert listed_methods()["not yet"] == {"hpprivbayes"}
 
 
 def leaf_commands(group: click.Group) -> Iterator[click.Command]:
