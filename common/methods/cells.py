@@ -93,10 +93,10 @@ def _describe_load(study: Study, cells: int, cost: Cost) -> str:
     law = noise_for(cost, TABLE, parties=len(study.roster), threshold=study.collusion)
     layout = plan_slots(cells, 0, study.total_rows, law.bound(cells), study.key_bits)
     megabytes = layout.ciphertexts * study.key_bits // 4 // 10**6
-    tenths = int(10**6 * (ENCRYPT_SECONDS + DECRYPT_SECONDS)) * layout.ciphertexts * study.key_bits**3
-    minutes = tenths // (3072**3 * 60 * 10**6)
+    microseconds = int(10**6 * (ENCRYPT_SECONDS + DECRYPT_SECONDS)) * layout.ciphertexts * study.key_bits**3 // 3072**3
+    minutes = -(-microseconds // (60 * 10**6))
     return (
         f"A cell would hold {study.total_rows / cells:.2g} rows on average against noise of {sqrt(law.variance):.2g}, "
-        f"and the sum take {_about(layout.ciphertexts)} ciphertexts, {_about(megabytes)} MB from each party and about "
-        f"{_about(minutes)} minutes."
+        f"and the sum take {_about(layout.ciphertexts)} ciphertexts, {_about(megabytes)} MB from each party and "
+        f"{_about(minutes)} minutes or so."
     )

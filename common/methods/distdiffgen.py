@@ -121,7 +121,9 @@ class DistDiffGen(Method):
         """Refuses a study in which no node of any attribute can be split, and says which epsilon would allow it."""
         classes = max(self.class_groups(study)) + 1
         branches = [len(children_of(tree)) for tree in other_trees(study, self.target_feature(study)).values()]
-        least = classes * min(branches, default=1)
+        if not branches:
+            return
+        least = classes * min(branches)
         if least <= self.most_leaves(study):
             return
         enough = self._enough_epsilon(study, least)

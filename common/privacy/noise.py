@@ -45,8 +45,7 @@ def sample_shares(count: int, *, shape: Fraction, scale: Fraction, coins: Coins)
     same arguments and coins give the same integers on every machine. Public: count, shape and scale.
     """
     pair = sample_negative_binomial(2 * count, shape=shape, scale=scale, coins=coins)
-    pair[:count] -= pair[count:]  # in place: a vector of millions is held once
-    return pair[:count]
+    return pair[:count] - pair[count:]
 
 
 def sample_discrete_laplace(count: int, *, scale: Fraction, coins: Coins) -> NDArray[np.int64]:

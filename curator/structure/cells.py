@@ -8,7 +8,7 @@ ascending, and `weights` are theirs: probabilities in units of 2^-40. Inside a c
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from math import inf, nan, prod
 from typing import Any
 
 import numpy as np
@@ -98,6 +98,8 @@ def read_cells(study: Study, model: Any) -> CellModel:
     weights = _read_integers(parts["weights"], UNIT, "its weights")
     if len(cells) == 0 or len(cells) != len(weights) or (np.diff(cells) <= 0).any() or weights.min() == 0:
         raise _unsound("its cells are not ascending, each with a weight")
+    if abs(sum(parts["weights"]) - UNIT) > every:  # each was rounded
+        raise _unsound("its weights do not add up to its unit")
     table = np.zeros(every, dtype=np.int64)
     table[cells] = weights
     return CellModel(groups, shares, table, _read_deviation(parts["deviation"]))
@@ -112,8 +114,10 @@ def _read_groups(groups: list[Any], name: str) -> Groups:
 
 def _read_shares(weights: list[Any], groups: Groups, name: str) -> Integers:
     shares = _read_integers(weights, SHARE_UNIT, f"the weights of {name}")
-    if len(shares) != len(groups) or not np.bincount(groups, shares).all():
+    if len(shares) != len(groups):
         raise _unsound(f"the weights of {name} are not those of its codes")
+    if (np.abs(np.bincount(groups, shares) - SHARE_UNIT) > len(groups)).any():
+        raise _unsound(f"the weights of {name} do not add up to one in each group")
     return shares
 
 
@@ -125,9 +129,12 @@ def _read_integers(values: list[Any], largest: int, what: str) -> Integers:
 
 def _read_deviation(written: str) -> float:
     try:
-        return float(written)
+        deviation = float(written)
     except ValueError:
-        raise _unsound("its deviation is not a number") from None
+        deviation = nan
+    if not 0 < deviation < inf:
+        raise _unsound("its deviation is not a number above 0")
+    return deviation
 
 
 def _read_record(value: Any, what: str, **kinds: type) -> dict[str, Any]:

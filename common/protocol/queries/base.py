@@ -159,14 +159,13 @@ class NoisePattern:
         Guarantee: which integer gets which draw follows from the pattern alone, so the noise on each integer is an
         independent draw of its law.
         """
-        laws = self.laws
-        places = {law: place for place, law in enumerate(laws)}
+        places = {law: place for place, law in enumerate(self.laws)}
         once = np.repeat([places[run.law] for run in self.runs], [run.numbers for run in self.runs])
-        owners = np.tile(once, self.times)
-        counts = np.bincount(owners, minlength=len(laws)).tolist()
-        drawn = [law.sample(count, coins=coins) for law, count in zip(laws, counts, strict=True)]
+        owners = np.tile(once.astype(np.min_scalar_type(len(places))), self.times)
         noise = np.empty(self.numbers, dtype=np.int64)
-        noise[np.argsort(owners, kind="stable")] = np.concatenate(drawn)
+        for law, place in places.items():
+            own = owners == place
+            noise[own] = law.sample(int(np.count_nonzero(own)), coins=coins)
         return noise
 
     def to_json(self) -> dict[str, Json]:

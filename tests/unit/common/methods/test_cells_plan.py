@@ -154,7 +154,7 @@ def test_too_many_cells_are_refused_with_what_they_would_take(name: str) -> None
     assert "has 2,000,000 cells; `max_cells` is 1,000,000" in told
     assert f"0.03 rows on average against noise of {noise}" in told
     assert f"{ciphertexts:,} ciphertexts, {ciphertexts * 768 // 10**6} MB from each party" in told
-    assert f"about {ciphertexts * 26 // 60_000} minutes" in told
+    assert f" and {-(-ciphertexts * 26 // 60_000)} minutes or so" in told
     assert "10,000,000" in caught.value.hint
     check_feasible(make_study(schema=wide(100, 100, 200), method={"name": name, "max_cells": 2_000_000}))
 

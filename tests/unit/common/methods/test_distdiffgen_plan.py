@@ -75,6 +75,12 @@ def test_a_class_alone_has_all_of_the_budget() -> None:
     check_feasible(study)
 
 
+def test_a_class_alone_of_many_values_is_not_refused_for_want_of_a_split() -> None:
+    study = study_of([categorical("y", 300), integer("year", 1, 1)], rows=(40, 40, 40), epsilon="0.1")
+    assert [step.label for step in plan_study(study).steps] == ["leaves"]
+    check_feasible(study)
+
+
 @pytest.mark.parametrize("epsilon", ["0.01", "0.1", "0.7", "3"])
 @pytest.mark.parametrize(("parties", "collusion"), [(1, 0), (2, 1), (3, 1), (7, 3)])
 def test_the_bound_is_that_of_the_design(epsilon: str, parties: int, collusion: int) -> None:

@@ -135,7 +135,14 @@ HELD = ["210022021200", "012030200200", "011011000011"]
         (lambda m: m["attributes"][0].update(groups=[0, 2, 0]), "numbered by first occurrence"),
         (lambda m: m["attributes"][0].update(groups=[0, "1", 0]), "are not whole numbers"),
         (lambda m: m["attributes"][0].update(weights=[1, 1]), "the weights of x0 are not those of its codes"),
-        (lambda m: m["attributes"][0].update(weights=[0, 1, 0]), "the weights of x0 are not those of its codes"),
+        (
+            lambda m: m["attributes"][0].update(weights=[0, 1, 0]),
+            "the weights of x0 do not add up to one in each group",
+        ),
+        (
+            lambda m: m["attributes"][0].update(weights=[2**20] * 3),
+            "the weights of x0 do not add up to one in each group",
+        ),
         (lambda m: m["attributes"][0].update(weights=[-1, 1, 2]), "the weights of x0 are not whole numbers"),
         (lambda m: m["attributes"][0].update(weights=[2**21, 1, 1]), "the weights of x0 are not whole numbers"),
         (lambda m: m["cells"].__setitem__(4, 8), "its cells are not whole numbers from 0 to 7"),
@@ -146,7 +153,11 @@ HELD = ["210022021200", "012030200200", "011011000011"]
         (lambda m: m["weights"].__setitem__(0, -1), "its weights are not whole numbers"),
         (lambda m: m["weights"].__setitem__(0, 0.5), "its weights are not whole numbers"),
         (lambda m: m["weights"].__setitem__(0, UNIT + 1), "its weights are not whole numbers"),
+        (lambda m: m["weights"].__setitem__(0, 2**40), "its weights do not add up to its unit"),
         (lambda m: m.update(deviation="much"), "deviation is not a number"),
+        (lambda m: m.update(deviation="nan"), "deviation is not a number above 0"),
+        (lambda m: m.update(deviation="inf"), "deviation is not a number above 0"),
+        (lambda m: m.update(deviation="-1"), "deviation is not a number above 0"),
     ],
 )
 def test_what_is_no_model_is_refused(change: Any, told: str) -> None:
