@@ -72,12 +72,13 @@ class NetworkMethod(Method):
 
     def choice_limit(self, study: Study, cells: int, draws: int) -> Limit:
         """The largest query of a step that draws parents. Where attributes have levels, how many candidates are few
-        enough is known only when the first feature is.
+        enough is known only when the first feature is, so the options themselves are limited.
         """
         sizes = base_sizes(study)
         has_levels = len(sizes) < len(sizes_of(study))
         shortlist = len(sizes) - 1 if has_levels else shortlist_length(sizes, cells, self.max_candidates)
-        return Limit(numbers=cells, tables=draws, cells=cells, candidates=shortlist, score=self.chosen_score)
+        options = self.max_candidates if has_levels else 0
+        return Limit(cells, draws, cells, candidates=shortlist, options=options, score=self.chosen_score)
 
 
 def resolved(value: T | Auto) -> T:

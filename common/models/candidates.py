@@ -1,7 +1,7 @@
 """Candidate parent sets: what a draw of `ChooseParents` chooses among, from public numbers only."""
 
-from collections.abc import Collection, Iterator, Sequence
-from itertools import combinations
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import combinations, islice
 from math import comb, prod
 from typing import Literal
 
@@ -10,6 +10,10 @@ Score = Literal["F", "R", "I"]
 
 
 Chains = Sequence[Sequence[int]]
+
+
+class _TooManyError(Exception):
+    """There are more sets than was asked about."""
 
 
 class ParentSets:
@@ -28,6 +32,7 @@ class ParentSets:
         self._chains = [[(level, sizes[level]) for level in (chains[base] if chains else (base,))] for base in bases]
         self._parents = len(bases) if max_parents is None else min(max_parents, len(bases))
         self._known: dict[tuple[int, int, int], list[Features]] = {}
+        self._most: int | None = None
 
     def within(self, room: int) -> list[Features]:
         """The sets whose sizes multiply to at most `room`, in the order of base features; without room, the empty
@@ -35,13 +40,31 @@ class ParentSets:
         """
         return self._find(0, room, self._parents) if room >= 1 else [()]
 
+    def count(self, room: int, most: int) -> int:
+        """How many these are, or one more than `most` where they are more; time and memory go by `most`.
+
+        Every list of sets of the last features that is made on the way is no longer than the whole one: each of its
+        sets is the end of another set of the whole. So one that is longer than `most` is enough to know.
+        """
+        self._most = most
+        try:
+            return min(len(self.within(room)), most + 1)
+        except _TooManyError:
+            return most + 1
+        finally:
+            self._most = None
+
     def _find(self, place: int, room: int, parents: int) -> list[Features]:
         """The maximal sets of the features from `place` on."""
         if place == len(self._chains) or not parents:
             return [()]
         key = (place, room, parents)
         if key not in self._known:
-            self._known[key] = list(self._grow(place, room, parents))
+            most = None if self._most is None else self._most + 1
+            self._known[key] = list(islice(self._grow(place, room, parents), most))
+            if most is not None and len(self._known[key]) == most:
+                del self._known[key]
+                raise _TooManyError
         return self._known[key]
 
     def _grow(self, place: int, room: int, parents: int) -> Iterator[Features]:
@@ -55,6 +78,26 @@ class ParentSets:
                 seen.update(fresh)
                 yield from ((level, *rest) for rest in fresh)
         yield from (rest for rest in self._find(place + 1, room, parents) if rest not in seen)
+
+
+def count_options(
+    shortlists: Iterable[tuple[int, Features]],
+    sizes: Sequence[int],
+    chains: Chains,
+    max_cells: int,
+    max_parents: int | None = None,
+    *,
+    most: int,
+) -> int:
+    """How many options a draw among these features would have if all candidates were placed, or some number above
+    `most` where that is exceeded. More placed features never leave fewer options.
+    """
+    options = 0
+    for feature, allowed in shortlists:
+        options += ParentSets(allowed, sizes, chains, max_parents).count(max_cells // sizes[feature], most)
+        if options > most:
+            break
+    return options
 
 
 def maximal_sets(feature: int, allowed: Sequence[int], sizes: Sequence[int], max_cells: int) -> Iterator[Features]:

@@ -13,10 +13,11 @@ import numpy as np
 from synod.common.crypto.canonical import Json
 from synod.common.methods.networks import resolved, share_draws
 from synod.common.methods.privbayes import PrivBayes
+from synod.common.models.candidates import count_options
 from synod.common.protocol.queries.base import Query
 from synod.common.protocol.queries.marginals import Sets, SumMarginals
 from synod.common.protocol.queries.parents import ChooseParents
-from synod.common.study.features import base_count, base_sizes, sizes_of
+from synod.common.study.features import base_count, base_sizes, chains_of, sizes_of
 from synod.common.study.study import Study
 from synod.curator.methods.base import Numbers, Parties, Publication, Publisher, register
 from synod.curator.network.evidence import (
@@ -29,7 +30,7 @@ from synod.curator.network.evidence import (
 from synod.curator.network.graph import Network, Pair, typical_families
 from synod.curator.network.levels import levels_of
 from synod.curator.network.published import draw_published
-from synod.curator.network.shortlists import count_options, shortlist_parents
+from synod.curator.network.shortlists import shortlist_parents
 from synod.curator.network.tables import Floats, clip_table
 from synod.curator.release.report.accuracy import table_error
 from synod.curator.release.report.models.networks import describe_networks, warn_of_networks
@@ -112,7 +113,8 @@ def advise(study: Study, numbers: Numbers | None) -> Sequence[str]:
         return [*remarks, NO_PARENTS] if count > 1 else remarks
     most = method.parents_limit(study)
     shortlists = shortlist_parents(study, 0, cells, method.max_candidates, most)
-    options = count_options(study, shortlists, cells, most, enough=method.max_candidates)
+    sizes, chains = sizes_of(study), chains_of(study)
+    options = count_options(shortlists, sizes, chains, cells, most, most=method.max_candidates)
     return [*remarks, TABLES.format(cells, count, options)]
 
 

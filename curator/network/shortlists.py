@@ -1,6 +1,6 @@
 """Candidate parents where no correlation was released: near columns, and as many as leave few enough options."""
 
-from synod.common.models.candidates import ParentSets, shortlist_length
+from synod.common.models.candidates import count_options, shortlist_length
 from synod.common.study.features import base_count, base_sizes, chains_of, sizes_of
 from synod.common.study.study import Study
 
@@ -35,19 +35,8 @@ def shortlist_parents(
     kept = shortlist_without_data(count, first, 1)
     for length in range(2, count):
         longer = shortlist_without_data(count, first, length)
-        if count_options(study, longer, cells, max_parents, enough=max_candidates) > max_candidates:
+        options = count_options(longer, sizes_of(study), chains_of(study), cells, max_parents, most=max_candidates)
+        if options > max_candidates:
             break
         kept = longer
     return kept
-
-
-def count_options(
-    study: Study, shortlists: Shortlists, cells: int, max_parents: int | None = None, *, enough: int
-) -> int:
-    """How many options a draw would have if all candidates were placed; counting ends above `enough`."""
-    sizes, chains, options = sizes_of(study), chains_of(study), 0
-    for feature, allowed in shortlists:
-        options += len(ParentSets(allowed, sizes, chains, max_parents).within(cells // sizes[feature]))
-        if options > enough:
-            break
-    return options

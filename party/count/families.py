@@ -17,12 +17,12 @@ Candidate = tuple[int, tuple[int, ...]]
 
 
 class FamilyCounter:
-    """Tables of many attribute-parent pairs over one table of rows. Memory: eight bytes for each row, feature and
-    parent of one pair.
+    """Tables of many attribute-parent pairs over one table of rows. Memory: eight bytes for each row and parent of one
+    pair.
     """
 
     def __init__(self, columns: Sequence[Column], sizes: Sequence[int]) -> None:
-        self._columns = [column.astype(np.intp) for column in columns]
+        self._columns = columns
         self._sizes = sizes
         self._path: list[tuple[int, NDArray[np.intp], int]] = []
 

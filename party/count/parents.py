@@ -107,11 +107,20 @@ class _Scorer:
     def _score_others(self, options: Sequence[Candidate]) -> None:
         """Other features: table after table, scored in batches of one shape."""
         waiting: dict[tuple[int, ...], list[tuple[Candidate, Counts]]] = {}
+        held = 0
         for option, table in self._counter.count(options):
             batch = waiting.setdefault(table.shape, [])
             batch.append((option, table))
+            held += table.size
             if len(batch) * table.size >= BATCH_CELLS:
+                held -= len(batch) * table.size
                 self._score_block(*zip(*waiting.pop(table.shape), strict=True))
+            if held >= BLOCK_CELLS:
+                self._score_blocks(waiting)
+                waiting, held = {}, 0
+        self._score_blocks(waiting)
+
+    def _score_blocks(self, waiting: Mapping[tuple[int, ...], list[tuple[Candidate, Counts]]]) -> None:
         for batch in waiting.values():
             self._score_block(*zip(*batch, strict=True))
 

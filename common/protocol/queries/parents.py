@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, Self, get_args
 
 from synod.common.crypto.canonical import Json
-from synod.common.models.candidates import ParentSets, Score, is_maximal
+from synod.common.models.candidates import ParentSets, Score, count_options, is_maximal
 from synod.common.privacy.laws import epsilon_of_each_draw
 from synod.common.protocol.queries.base import ClearQuery, parse_exactly
 from synod.common.protocol.queries.marginals import INDEX_BYTES, OVERHEAD_BYTES
@@ -140,6 +140,14 @@ class ChooseParents(ClearQuery[list[Choice]]):
         del study
         longest, cells = max(len(parents) for _, parents in self.candidates), self.max_cells
         return Limit(numbers=cells, tables=self.count, cells=cells, candidates=longest, score=self.score)
+
+    def exceeds(self, limit: Limit, study: Study) -> bool:
+        """Whether a draw may have more options than the limit allows; a single candidate is always allowed."""
+        if not limit.options or all(len(parents) <= 1 for _, parents in self.candidates):
+            return False
+        sizes, chains = sizes_of(study), chains_of(study)
+        options = count_options(self.candidates, sizes, chains, self.max_cells, self.max_parents, most=limit.options)
+        return options > limit.options
 
     @classmethod
     def message_bytes(cls, step: Step, study: Study) -> int:

@@ -84,7 +84,7 @@ def _without_categories(study: Study) -> str:
 
 def table_error(study: Study, publication: Publication) -> CountError:
     """Cells of two features that are in one table of a network, from all released tables that hold both, each on the
-    level that the network has.
+    coarsest level that a network has.
     """
     features, evidence, levels = features_of(study), Evidence(study, list(publication.tables)), levels_of(study)
     networks = read_networks(study, publication).values()
@@ -92,7 +92,9 @@ def table_error(study: Study, publication: Publication) -> CountError:
     met: dict[tuple[int, int], tuple[int, int]] = {}
     for x, y in sorted(pair for family in families for pair in combinations(family, 2)):
         if features[x].attribute != features[y].attribute:
-            met.setdefault((levels.base(x), levels.base(y)), (x, y))
+            bases = levels.base(x), levels.base(y)
+            coarsest = met.get(bases, (x, y))
+            met[bases] = max(x, coarsest[0]), max(y, coarsest[1])
     together = sorted(met)
     rows = _rows_of_pairs(publication, levels)
     covered = [pair for pair in together if rows[pair] >= study.total_rows]

@@ -54,6 +54,22 @@ def test_algorithm_6_brute_force_and_the_local_test_agree(max_parents: int | Non
         assert local == expected
 
 
+@pytest.mark.parametrize("max_parents", [None, 1, 2, 3])
+def test_counting_ends_at_what_was_asked_about(max_parents: int | None) -> None:
+    for room in range(130):
+        sets = ParentSets(ALLOWED, SIZES, CHAINS, max_parents)
+        count = len(find_slowly(room, max_parents))
+        for most in range(1, count + 3):
+            assert sets.count(room, most) == min(count, most + 1)
+        assert set(sets.within(room)) == find_slowly(room, max_parents), "what was cut short is not kept"
+
+
+def test_very_many_sets_are_not_listed_to_be_counted() -> None:
+    """Thirty features of 16, 8, 4 and 2 values: listing all sets within 4,096 cells takes more memory than there is."""
+    chains = [tuple(range(4 * i, 4 * i + 4)) for i in range(30)]
+    assert ParentSets(range(29), (16, 8, 4, 2) * 30, chains).count(4_096, 1_000) == 1_001
+
+
 def test_the_room_is_what_the_child_leaves() -> None:
     sizes = (*SIZES[:-1], 3)
     for cells in range(130):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from synod.common.models.candidates import count_options
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parents import ChooseParents
 from synod.common.protocol.steps import QueryKind
@@ -17,7 +18,7 @@ from synod.common.study.study import Study
 from synod.curator.methods.base import Publication, publisher_of
 from synod.curator.network.evidence import network_from_json
 from synod.curator.network.published import draw_published, read_model
-from synod.curator.network.shortlists import count_options, shortlist_parents
+from synod.curator.network.shortlists import shortlist_parents
 from synod.curator.network.tables import clip_table
 from synod.deploy.simulate import publish_in_process
 from synod.party.count.parents import choose_parents
@@ -121,8 +122,9 @@ def test_shortlists_keep_the_options_within_the_limit() -> None:
     short = shortlist_parents(study, 3, cells, 2000)
     (length,) = {len(parents) for _, parents in short}
     assert 1 < length < 11
-    assert count_options(study, short, cells, enough=2000) <= 2000
-    assert count_options(study, shortlist_parents(study, 3, cells, 10**9), cells, enough=10**9) > 2000
+    sizes, chains = sizes_of(study), chains_of(study)
+    assert count_options(short, sizes, chains, cells, most=2000) <= 2000
+    assert count_options(shortlist_parents(study, 3, cells, 10**9), sizes, chains, cells, most=10**9) > 2000
     assert all(3 in parents for _, parents in short)
 
 

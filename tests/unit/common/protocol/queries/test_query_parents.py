@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from synod.common.models.candidates import maximal_sets
 from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.base import check_within
 from synod.common.protocol.queries.parents import SCORES, Choice, ChooseParents
 from synod.common.protocol.queries.parsing import AnyQuery, parse_query, query_digest, read_query
 from synod.common.protocol.steps import Limit
@@ -401,3 +402,19 @@ def test_the_longest_answer_has_an_allowed_length() -> None:
     payload = query.write_answer(choices)
     assert query.read_answer(payload, wide, "north") == choices
     assert len(payload) in query.answer_bytes(wide, "north")
+
+
+def test_a_question_with_more_options_than_the_study_allows_is_refused_before_they_are_listed() -> None:
+    schema = [integer(f"x{i}", 0, 15) for i in range(30)]
+    keys = {"name": "privbayes", "max_candidates": 100, "parameter_cells": 65_536}
+    study = make_study(schema=schema, rows=(40_000, 40_000, 40_000), method=keys)
+    step = next(step for step in plan_study(study).steps if step.phase == "structure")
+    everything = tuple(range(30))
+    full = tuple((feature, everything[:feature] + everything[feature + 1 :]) for feature in range(1, 30))
+    query = ChooseParents((0,), full, step.limit.tables, step.limit.cells, "R")
+    query.check(study)
+    with pytest.raises(SynodError, match="has more options than the approved plan allows") as caught:
+        check_within(query, step, study)
+    assert caught.value.code is Code.REFUSED
+    single = tuple((feature, (0,)) for feature in range(1, 30))
+    check_within(replace(query, candidates=single), step, study)

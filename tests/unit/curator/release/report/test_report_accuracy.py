@@ -123,24 +123,33 @@ def test_tables_have_the_error_of_the_pairs_that_the_network_holds(name: str) ->
 
 
 def test_pairs_on_levels_count_as_pairs_of_columns() -> None:
-    """Each pair of columns once, on the level that the network has, whose average cell adds up many cells."""
+    """Each pair of columns once, on the coarsest level that the network has, whose average cell adds up many cells."""
     schema = [integer("a", 0, 15), integer("b", 0, 15), *categories(2, 3)]
     study = make_study(schema=schema, rows=(400, 500, 600), epsilon="20", method={"name": "privbayes"})
     report = render_report(study)
     (network,) = read_networks(study, report.publication).values()
     levels, evidence = levels_of(study), Evidence(study, list(report.publication.tables))
     assert any(parent >= 4 for pair in network.pairs for parent in pair.parents)
-    finest: dict[frozenset[int], tuple[int, ...]] = {}
+    coarsest: dict[frozenset[int], tuple[int, ...]] = {}
     for pair in network.pairs:
         for two in combinations(levels.order(pair.family), 2):
             bases = frozenset(map(levels.base, two))
-            finest[bases] = min(finest.get(bases, two), two)
-    variances = [table.variance for table in map(evidence.counted, finest.values()) if table is not None]
+            coarsest[bases] = tuple(map(max, zip(coarsest.get(bases, two), two, strict=True)))
+    variances = [table.variance for table in map(evidence.counted, coarsest.values()) if table is not None]
+    assert len(variances) == len(coarsest)
     stated = expected_error(study, report.publication)
-    assert (stated.pairs, stated.covered, stated.partial) == (6, len(finest), 0)
+    assert (stated.pairs, stated.covered, stated.partial) == (6, len(coarsest), 0)
     assert stated.deviation == pytest.approx(np.sqrt(np.mean(variances)))
     assert not stated.is_of_bits
     assert "groups of another column's values" in text_of(section(report.tree, "model"))
+
+
+@pytest.mark.parametrize("epsilon", ["5", "20", "60"])
+def test_pairs_that_parties_counted_on_different_levels_have_an_error(epsilon: str) -> None:
+    schema = [integer("a", 0, 15), integer("b", 0, 15), *categories(2, 3)]
+    study = make_study(schema=schema, rows=(400, 500, 600), epsilon=epsilon, method={"name": "independent"})
+    stated = expected_error(study, render_report(study).publication)
+    assert (stated.deviation is not None) == (stated.covered > 0)
 
 
 @pytest.mark.parametrize("shared", [False, True])
