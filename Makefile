@@ -17,6 +17,7 @@ $(STAMP): requirements-dev.lock pyproject.toml
 # A lock names every package, so nothing is left to resolve: pip takes the newest `coverage[toml]` for pytest-cov otherwise.
 	$(BIN)/pip install --quiet --no-deps --require-hashes -r requirements-dev.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	$(BIN)/pip check
 	touch $@
 
 demo: $(STAMP)

@@ -128,7 +128,8 @@ def noisy_values(
 ) -> NDArray[np.int64]:
     """The exact numbers of this party's rows plus its share of the noise."""
     values = SUMMANDS[query.kind](query, study, columns)
-    return values + sample_runs(terms.runs, coins=coins)
+    values += sample_runs(terms.runs, coins=coins)
+    return values
 
 
 def _sum_moments(query: SumMoments, study: Study, columns: Columns) -> NDArray[np.int64]:

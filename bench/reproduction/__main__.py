@@ -1,20 +1,30 @@
 """`make bench` and `make bench-quick`: measures what is missing, then writes figures and page.
 
-Usage: python -m bench.reproduction [--data DIR] [--quick] [--page-only] [--out DIR]
+Usage: python -m bench.reproduction [--data DIR] [--quick] [--page-only] [--out DIR] [--only KIND ...]
 """
 
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from bench.reproduction.experiments.plans import KINDS
+from bench.reproduction.grid import Grid, full_grid, quick_grid
 from bench.reproduction.page import FOLDER, write_page
 from bench.reproduction.plots import draw_figures
-from bench.reproduction.points import Grid, full_grid, quick_grid
 from bench.reproduction.runner import run_points
 from bench.reproduction.store import Result, read_results
-from bench.reproduction.summary import Figures, Run, read_figures, summarize, write_figures
+from bench.reproduction.summary import (
+    RUN_FILE,
+    Figures,
+    Run,
+    merge_figures,
+    read_figures,
+    summarize,
+    write_figures,
+)
 from bench.reproduction.tables import MADE, source_of
 from synod.deploy.cli.terminal import command, say
 from synod.deploy.evaluate.classifiers import require_classifier
@@ -68,6 +78,7 @@ def choose_out(out: Path | None, data: Path | None, *, quick: bool) -> Path:
 @click.option("--page-only", is_flag=True, help="Rewrite the page from the CSV files; measure nothing.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Where page and figures go.")
 @click.option("--results", default=RESULTS / "points.jsonl", type=click.Path(path_type=Path), help="Finished points.")
+@click.option("--only", multiple=True, type=click.Choice(KINDS), help="Measure these; other numbers stay.")
 @click.option("--workers", default=min(2, os.cpu_count() or 1), show_default=True)
 @click.option("--nltcs-runs", default=5, show_default=True)
 @click.option("--adult-runs", default=3, show_default=True)
@@ -78,6 +89,7 @@ def main(
     page_only: bool,
     out: Path | None,
     results: Path,
+    only: tuple[str, ...],
     workers: int,
     nltcs_runs: int,
     adult_runs: int,
@@ -88,6 +100,7 @@ def main(
         require_classifier()
         require_plot(RESULTS.parent / "any.png")
         grid = quick_grid() if quick else full_grid(nltcs_runs, adult_runs)
+        grid = replace(grid, kinds=only)
         measure_grid(grid, None if quick else data, folder, results, workers=workers)
     say(f"Wrote {write_page(read_figures(folder / FOLDER), folder)}")
 
@@ -103,6 +116,8 @@ def measure_grid(grid: Grid, data: Path | None, folder: Path, results: Path, *, 
     found = [done[point.key] for point in points]
     source, line = (MADE, "make bench") if data is None else ("given", "make bench DATA=DIR")
     figures = Figures(summarize(found), describe_run(grid, found, source, line))
+    if grid.kinds and (folder / FOLDER / RUN_FILE).exists():
+        figures = merge_figures(read_figures(folder / FOLDER), figures)
     write_figures(figures, folder / FOLDER)
     for path in draw_figures(read_figures(folder / FOLDER), folder / FOLDER):
         say(f"Wrote {path}")

@@ -13,7 +13,7 @@ from bench.reproduction.summary import Estimate, Figures
 
 TITLES = {"adult": "Adult", "nltcs": "NLTCS"}
 NO_POINT = "no point was measured"
-NAMES = {"tvd2": "2-way", "tvd3": "3-way"}
+NAMES = {"tvd2": "2-way", "tvd3": "3-way", "tvd4": "4-way"}
 
 
 def sum_tallies(tallies: Iterable[Tally]) -> Tally:

@@ -1,4 +1,4 @@
-"""One point, measured: a release against the real rows, noisy views, a cover, or DP-CCBN's messages."""
+"""One point, measured: a release against the real rows, noisy views, a cover, DP-CCBN's messages, an experiment."""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.reproduction.experiments.measures import MEASURES, measure_experiment
 from bench.reproduction.messages import CountedParties, forecast_candidates
 from bench.reproduction.noisyviews import measure_cover, measure_views
 from bench.reproduction.points import METHODS, PAPER_CONTRIBUTIONS, PAPER_HPDP, Point
@@ -37,7 +38,8 @@ def measure_point(point: Point, folder: Path | None) -> Figures:
             return measure_views(point.method, bits, point.epsilon, coins=coins_of(point))
         case "candidates":
             return forecast_candidates(study_of(point, load_rows(point.table, folder)))
-    return measure_release(point, load_rows(point.table, folder))
+    rows = load_rows(point.table, folder)
+    return measure_experiment(point, rows) if point.kind in MEASURES else measure_release(point, rows)
 
 
 def coins_of(point: Point) -> Coins:

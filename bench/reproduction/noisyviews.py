@@ -1,8 +1,8 @@
 """Covers beside each other: NOCD's, the one that Synod takes, and overlapping ones as PriView has them.
 
 Figure 7 of the DP-SUBN paper compares them in one place with one share of noise: 2-way marginals are projected from
-noisy views, averaged by precision where several views hold a pair, and made non-negative. PriView's further step, which
-makes views consistent with each other, is left out for all alike.
+noisy views, averaged by precision where several views hold a pair, and made non-negative. PriView's further steps are
+left out for all alike; bench/rivals/priview.py has them, for the same covers and for PriView's own.
 """
 
 from collections.abc import Callable, Sequence

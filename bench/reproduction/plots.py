@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-MARKS = ("o-", "s--", "^:", "d-.", "v-", "x--", "P:", "*-.", "<-")
-LABELS = {"tvd2": "2-way distance", "tvd3": "3-way distance"}
+MARKS = ("o-", "s--", "^:", "d-.", "v-", "x--", "P:", "*-.", "<-", "h--", ">:", "X-.", "p-")
+LABELS = {"tvd2": "2-way distance", "tvd3": "3-way distance", "tvd4": "4-way distance"}
 DPI = 72
 COLOURS = 64
 

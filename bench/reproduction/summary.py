@@ -7,10 +7,11 @@ import csv
 import json
 import statistics
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from bench.reproduction.points import USUAL_EPSILON, USUAL_PARTIES
+from bench.reproduction.experiments.plans import ENCODINGS, EXACT_NETWORK, EXACT_TABLES, PRIVBAYES
+from bench.reproduction.points import USUAL_EPSILON, USUAL_PARTIES, Point
 from bench.reproduction.store import Result
 
 RUN_FILE = "run.json"
@@ -39,11 +40,14 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What a figure shows: which results it takes, what its axis is, and which of their numbers it keeps."""
+    """What a figure shows: which results it takes, what its axis is, which of their numbers it keeps, and whose line
+    a result belongs to.
+    """
 
     axis: str
     takes: Callable[[Result], bool]
     keeps: Callable[[str], bool]
+    name: Callable[[Point], str] = lambda point: point.method
 
 
 def _is_quality(metric: str) -> bool:
@@ -76,6 +80,33 @@ def _at_usual_epsilon(result: Result) -> bool:
     return result.point.epsilon == USUAL_EPSILON
 
 
+def _is_of(kind: str, *methods: str) -> Callable[[Result], bool]:
+    """Results of an experiment; of these methods alone, where any are named."""
+    return lambda result: result.point.kind == kind and (not methods or result.point.method in methods)
+
+
+def _is_distance(metric: str) -> bool:
+    return metric.startswith("tvd")
+
+
+def _is_any(metric: str) -> bool:
+    return bool(metric)
+
+
+def _with_epsilon(point: Point) -> str:
+    return f"{point.method}, ε = {point.epsilon}"
+
+
+def _is_rival(result: Result) -> bool:
+    return _is_of("rival")(result) or _is_of("place", PRIVBAYES)(result)
+
+
+def _is_trained(result: Result) -> bool:
+    return _is_of("rival-trained")(result) or _is_of("place-trained")(result)
+
+
+_ENCODED = tuple(f"privbayes, {encoding}" for encoding in ENCODINGS)
+
 FIGURES = {
     "epsilon": Figure("epsilon", lambda r: _is_release(r) and _at_usual_parties(r), _is_quality),
     "parties": Figure("parties", lambda r: _is_release(r) and _at_usual_epsilon(r), _is_quality),
@@ -84,6 +115,19 @@ FIGURES = {
     "views": Figure("epsilon", lambda r: r.point.kind == "views", lambda metric: metric == "tvd2"),
     "messages": Figure("parties", lambda r: _is_message(r) and _at_usual_epsilon(r), _is_size),
     "messages-epsilon": Figure("epsilon", lambda r: _is_message(r) and _at_usual_parties(r), _is_size),
+    "priview": Figure("epsilon", _is_of("rival-bits"), _is_distance),
+    "two-parties": Figure("epsilon", _is_of("two"), lambda metric: _is_quality(metric) or _is_size(metric)),
+    "rounds": Figure("parties", _is_of("rounds"), _is_any, _with_epsilon),
+    "rivals": Figure("epsilon", _is_rival, _is_distance),
+    "trained": Figure("epsilon", _is_trained, _is_quality),
+    "scores": Figure("epsilon", _is_of("place"), lambda metric: metric == "information"),
+    "encodings": Figure("epsilon", _is_of("place", *_ENCODED), _is_distance),
+    "sources": Figure("epsilon", _is_of("place", PRIVBAYES, EXACT_NETWORK, EXACT_TABLES), _is_distance),
+    "beta": Figure("setting", _is_of("beta"), _is_quality, _with_epsilon),
+    "theta": Figure("setting", _is_of("theta"), _is_quality, _with_epsilon),
+    "degree": Figure("setting", _is_of("degree"), lambda metric: metric == "information", _with_epsilon),
+    "personal": Figure("epsilon", _is_of("personal"), _is_quality),
+    "joint": Figure("epsilon", _is_of("joint"), _is_any),
 }
 
 
@@ -133,7 +177,7 @@ def _rows(figure: Figure, results: Iterable[Result]) -> Iterator[Row]:
             x = float(getattr(result.point, figure.axis))
             for name, value in result.figures.items():
                 if figure.keeps(name):
-                    method, metric = _attribute(result.point.method, name)
+                    method, metric = _attribute(figure.name(result.point), name)
                     found.setdefault((result.point.table, method, x, metric), {})[result.point.seed] = value
     for (table, method, x, metric), values in sorted(found.items()):
         yield Row(table, method, x, metric, estimate(list(values.values())))
@@ -142,13 +186,28 @@ def _rows(figure: Figure, results: Iterable[Result]) -> Iterator[Row]:
 def _attribute(method: str, name: str) -> tuple[str, str]:
     """Whose number it is: what was learned from real rows is the same for all methods of a run."""
     first, _, target = name.partition(" ")
-    return (BASELINES[first], f"wrong {target}") if first in BASELINES else (method, name)
+    if first not in BASELINES:
+        return method, name
+    return BASELINES[first], target if target.startswith("area ") else f"wrong {target}"
 
 
 def estimate(values: list[float]) -> Estimate:
     """Mean and standard error."""
     error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
     return Estimate(statistics.fmean(values), error, len(values))
+
+
+def merge_figures(old: Figures, new: Figures) -> Figures:
+    """The old figures with the new numbers in the places that both have, and the new ones beside."""
+    rows = {}
+    for name in FIGURES:
+        found = {(row.table, row.method, row.x, row.metric): row for row in (*old.rows[name], *new.rows[name])}
+        rows[name] = tuple(found[key] for key in sorted(found))
+    commits, dates = (
+        tuple(sorted({*ours, *theirs}))
+        for ours, theirs in ((old.run.commits, new.run.commits), (old.run.dates, new.run.dates))
+    )
+    return Figures(rows, replace(old.run, commits=commits, dates=dates))
 
 
 def write_figures(figures: Figures, folder: Path) -> None:
@@ -172,6 +231,9 @@ def read_figures(folder: Path) -> Figures:
 
 
 def _read_rows(path: Path) -> Iterator[Row]:
+    """The rows of a file; a figure that is newer than the folder has none."""
+    if not path.exists():
+        return
     with path.open(encoding="utf-8", newline="") as file:
         for table, method, x, metric, mean, error, runs in list(csv.reader(file))[1:]:
             yield Row(table, method, float(x), metric, Estimate(float(mean), float(error), int(runs)))

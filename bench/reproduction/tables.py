@@ -6,7 +6,7 @@ number of rows and cells, and attributes that depend on each other through a few
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,15 @@ TARGETS = {
 MADE_TARGETS = {
     "nltcs": {"outside": "a16", "money": "a3"},
     "adult": {"salary": "a15", "education": "a4=8|9|10|11|12|13|14|15"},
+}
+FOUR_TARGETS = {
+    "nltcs": {**TARGETS["nltcs"], "bathing": "bathing", "traveling": "traveling"},
+    "adult": {**TARGETS["adult"], "gender": "sex", "never married": "marital-status=Never-married"},
+}
+"""What the PrivBayes paper predicts (6.1)."""
+MADE_FOUR_TARGETS = {
+    "nltcs": {**MADE_TARGETS["nltcs"], "bathing": "a12", "traveling": "a4"},
+    "adult": {**MADE_TARGETS["adult"], "gender": "a10", "never married": "a6=0"},
 }
 
 
@@ -69,6 +78,18 @@ class Rows:
         bits = split_bits(self.study, self.columns)
         schema = [{"name": name, "type": "categorical", "categories": ["0", "1"]} for name in bits.names]
         return Rows(self.name, {**self.data, "schema": schema}, bits.columns, {})
+
+    def of_attributes(self, names: Sequence[str]) -> "Rows":
+        """The same rows with these attributes alone, in the schema's order, and nothing to predict."""
+        kept = [place for place, attribute in enumerate(self.study.attributes) if attribute.name in names]
+        schema = [self.data["schema"][place] for place in kept]
+        columns = tuple(self.columns[place] for place in kept)
+        return Rows(self.name, {**self.data, "schema": schema}, columns, {}, self.file)
+
+    def with_four_targets(self) -> "Rows":
+        """The same rows with all that the PrivBayes paper predicts."""
+        targets = MADE_FOUR_TARGETS if self.file is None else FOUR_TARGETS
+        return replace(self, targets=targets[self.name])
 
     def parse_targets(self) -> list[Target]:
         """The targets with the labels of the papers."""

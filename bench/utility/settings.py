@@ -22,6 +22,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "dp-subn, joint": {"name": "dp-subn", "update": "joint"},
     "dp-subn, sequential, paper's split": {"name": "dp-subn", "split": "paper"},
     "dp-subn, joint, paper's split": {"name": "dp-subn", "update": "joint", "split": "paper"},
+    "privbayes": {"name": "privbayes"},
     "independent": {"name": "independent"},
     "independent, score R": {"name": "independent", "score": "R"},
 }

@@ -5,7 +5,7 @@ parties' plaintexts adds their vectors, whatever each of them holds. Only the to
 the probability that `noise_bound` states. Nothing here clamps, redraws or refuses a party's value.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from synod.common.runtime.errors import check_failed, invalid
 MAX_WIDTH_BITS = 62
 SPARE_BITS = 64
 SIGN_BIT = np.uint64(1 << 63)
+BLOCK = 256  # ciphertexts whose slots are spread at a time: many times the vector's own bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,22 +86,26 @@ def pack(layout: SlotLayout, values: NDArray[np.int64], modulus: int) -> list[in
     A value may be wider than its slot, so slots are packed by lanes: in a lane, values offset by 2^63 cannot
     meet, and their bytes are a number as they stand. The lanes are shifted and added, the offset taken off.
     """
-    lanes = _spread_lanes(layout, values)
-    size = len(lanes) // layout.ciphertexts
+    assert values.shape == (layout.length,)
+    assert values.dtype == np.int64
     offset = _fill_slots(layout, layout.slots, 1 << 63)
-    blocks = (lanes[at : at + size] for at in range(0, len(lanes), size))
-    return [(_add_lanes(layout, block) - offset) % modulus for block in blocks]
+    plaintexts: list[int] = []
+    for start in range(0, layout.length, BLOCK * layout.slots):
+        lanes = _spread_lanes(layout, values[start : start + BLOCK * layout.slots])
+        size = layout.stride * layout.lane[0] * layout.lane[1]
+        blocks = (lanes[at : at + size] for at in range(0, len(lanes), size))
+        plaintexts.extend((_add_lanes(layout, block) - offset) % modulus for block in blocks)
+    return plaintexts
 
 
 def _spread_lanes(layout: SlotLayout, values: NDArray[np.int64]) -> bytes:
     """Bytes by ciphertext, lane and slot of the lane, each value at the low end of its slots' bytes."""
-    assert values.shape == (layout.length,)
-    assert values.dtype == np.int64
+    ciphertexts = -(-len(values) // layout.slots)
     lane_slots, slot_bytes = layout.lane
-    padded = np.zeros(layout.ciphertexts * layout.slots, dtype=np.int64)
-    padded[: layout.length] = values
-    words = np.zeros((layout.ciphertexts, lane_slots * layout.stride), dtype="<u8")
-    words[:, : layout.slots] = padded.view(np.uint64).reshape(layout.ciphertexts, layout.slots) ^ SIGN_BIT
+    padded = np.zeros(ciphertexts * layout.slots, dtype=np.int64)
+    padded[: len(values)] = values
+    words = np.zeros((ciphertexts, lane_slots * layout.stride), dtype="<u8")
+    words[:, : layout.slots] = padded.view(np.uint64).reshape(ciphertexts, layout.slots) ^ SIGN_BIT
     lanes = words.reshape(-1, lane_slots, layout.stride).swapaxes(1, 2)
     spread = np.zeros((*lanes.shape, slot_bytes), dtype=np.uint8)
     spread[..., :8] = np.ascontiguousarray(lanes)[..., np.newaxis].view(np.uint8)
@@ -117,21 +122,29 @@ def _add_lanes(layout: SlotLayout, lanes: bytes) -> int:
 
 def unpack(layout: SlotLayout, totals: Sequence[int], modulus: int) -> NDArray[np.int64]:
     """The sums in the slots of decrypted totals; refused if sound plaintexts cannot add up to them."""
-    size = layout.lane[0] * layout.lane[1]
-    shifts = range(0, layout.width * layout.stride, layout.width)
     used = [layout.slots] * (layout.ciphertexts - 1) + [layout.last_slots]
-    lanes: list[bytes] = []
-    for total, slots in zip(totals, used, strict=True):
-        sums = (total - _fill_slots(layout, slots, layout.low)) % modulus
-        if sums >> layout.width * slots:
-            raise check_failed("A decrypted total does not fit its slots: the parties' masks did not cancel.")
-        lanes.extend((sums >> shift).to_bytes(size, "little") for shift in shifts)
-    return _gather_lanes(layout, b"".join(lanes))
+    sums = np.empty(layout.ciphertexts * layout.slots, dtype=np.int64)
+    pairs = list(zip(totals, used, strict=True))
+    for start in range(0, layout.ciphertexts, BLOCK):
+        block = pairs[start : start + BLOCK]
+        lanes = b"".join(lane for total, slots in block for lane in _take_lanes(layout, total, slots, modulus))
+        sums[start * layout.slots : (start + len(block)) * layout.slots] = _gather_lanes(layout, lanes, len(block))
+    return sums[: layout.length]
 
 
-def _gather_lanes(layout: SlotLayout, lanes: bytes) -> NDArray[np.int64]:
-    shape = (layout.ciphertexts, layout.stride, *layout.lane)
+def _take_lanes(layout: SlotLayout, total: int, slots: int, modulus: int) -> Iterator[bytes]:
+    """The lanes of one decrypted total, of which so many slots are in use."""
+    sums = (total - _fill_slots(layout, slots, layout.low)) % modulus
+    if sums >> layout.width * slots:
+        raise check_failed("A decrypted total does not fit its slots: the parties' masks did not cancel.")
+    size = layout.lane[0] * layout.lane[1]
+    for shift in range(0, layout.width * layout.stride, layout.width):
+        yield (sums >> shift).to_bytes(size, "little")
+
+
+def _gather_lanes(layout: SlotLayout, lanes: bytes, ciphertexts: int) -> NDArray[np.int64]:
+    shape = (ciphertexts, layout.stride, *layout.lane)
     low_ends = np.ascontiguousarray(np.frombuffer(lanes, dtype=np.uint8).reshape(shape)[..., :8])
-    words = low_ends.view("<u8")[..., 0].swapaxes(1, 2).reshape(layout.ciphertexts, -1)[:, : layout.slots]
+    words = low_ends.view("<u8")[..., 0].swapaxes(1, 2).reshape(ciphertexts, -1)[:, : layout.slots]
     slots = words & np.uint64((1 << layout.width) - 1)
-    return slots.astype(np.int64).reshape(-1)[: layout.length] + layout.low
+    return slots.astype(np.int64).reshape(-1) + layout.low

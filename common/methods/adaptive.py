@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
-from synod.common.methods.networks import Auto, resolved
+from synod.common.methods.networks import Auto, Parts, resolved
 from synod.common.privacy.cost import Cost
 from synod.common.privacy.laws import TABLE, noise_for
 from synod.common.protocol.steps import Limit, QueryKind, Step
@@ -29,10 +29,11 @@ SHARES = {
     5: (Decimal("0.30"), Decimal("0.08"), Decimal("0.26"), Decimal("0.08"), Decimal("0.28")),
 }
 # What part of a one-way table's rows noise puts into wrong cells, were the whole budget spent on these tables. Above
-# the first, pairs made every measured table worse; above the second, two stages were no better than one.
-ONES_ONLY, ONE_STAGE = Fraction(1, 20), Fraction(1, 100)
-LOOK_SHARE = Decimal("0.10")
-LEAST_ONES, MOST_ONES = Decimal("0.30"), Decimal("0.80")
+# the first there are one-way tables only: pairs of Adult do harm from 0.05 on, those of strongly dependent columns help
+# beyond it. Above the second, two stages were no better than one. At the third, one-way tables would get all.
+ONES_ONLY, ONE_STAGE, ALL_TO_ONES = Fraction(1, 10), Fraction(1, 100), Fraction(1, 20)
+LEAST_ONES, MOST_ONES = Decimal("0.30"), Decimal("0.65")
+PURE_LOOK = Decimal("0.15")
 BINARY_CELLS = 32_768
 FEWEST_CELLS, MOST_CELLS = 60_000, 1_000_000
 ModelCells = Annotated[int, Field(ge=1_000, le=MOST_CELLS)]
@@ -44,13 +45,14 @@ class Adaptive(Method):
     online; with one, a table of two-valued attributes is asked for all pairs at once, and of any other the one-way
     tables only, which is best where even those are noisy.
 
-    `max_model_cells` bounds the junction tree of the model, and with it the curator's time and memory. `splits` is how
-    many signs each value gets in a look at all pairs.
+    `split` is each round's share of the budget. `max_model_cells` bounds the junction tree of the model, and with it
+    the curator's time and memory. `splits` is how many signs each value gets in a look at all pairs.
     """
 
     name: Literal["adaptive"]
     version: Literal[1] = 1
     rounds: Literal["auto", 1, 3, 5] = "auto"
+    split: Parts | Auto = "auto"
     max_model_cells: ModelCells | Auto = "auto"
     splits: Splits | Auto = "auto"
 
@@ -77,14 +79,16 @@ class Adaptive(Method):
                 f"{study.name} has a single attribute that varies, so there are no pairs to ask for.",
                 "Leave `rounds` out, or write 1.",
             )
+        split = _useful_split(study, sizes, rounds) if self.split == "auto" else self.split
+        _check_split(split, rounds)
         cells = _useful_cells(study, sizes) if self.max_model_cells == "auto" else self.max_model_cells
         splits = (1 if study.delta is None else 3) if self.splits == "auto" else self.splits
-        return self.model_copy(update={"rounds": rounds, "max_model_cells": cells, "splits": splits})
+        return self.model_copy(update={"rounds": rounds, "split": split, "max_model_cells": cells, "splits": splits})
 
     def plan(self, study: Study) -> tuple[Step, ...]:
         """One sum of everything, or one-way tables and then one or two stages of agreements and tables."""
         rounds, sizes, budget = resolved(self.rounds), sizes_of(study), study.budget
-        costs = [budget.share(share) for share in shares_of(study, rounds)]
+        costs = [budget.share(share) for share in resolved(self.split)]
         if rounds == 1 and asks_everything(study):
             return (self._look(study, "agreements", costs[0], splits=1),)
         steps = [_sum(study, "ones", "one-way tables", costs[0], _ones_limit(sizes))]
@@ -115,31 +119,44 @@ def asks_everything(study: Study) -> bool:
     return _is_binary(sizes_of(study))
 
 
-def shares_of(study: Study, rounds: int) -> tuple[Decimal, ...]:
+def _useful_split(study: Study, sizes: Sequence[int], rounds: int) -> tuple[Decimal, ...]:
     """Each round's share of the budget.
 
     Under pure epsilon the one-way tables get the more the noisier they are: at share x they err by noise / x, and pairs
-    lose about in proportion to x, which is least together at sqrt(noise / constant). The constant is where it is 1.
+    lose about in proportion to x, which is least together at x = sqrt(noise / ALL_TO_ONES).
     """
     if rounds != 3 or study.delta is not None:
         return SHARES[rounds]
-    wanted = Decimal(isqrt(int(10_000 * _noise_in_ones(study, sizes_of(study)) / ONES_ONLY))) / 100
+    wanted = Decimal(isqrt(int(10_000 * noise_in_ones(study, sizes) / ALL_TO_ONES))) / 100
     ones = min(MOST_ONES, max(LEAST_ONES, wanted))
-    return ones, LOOK_SHARE, 1 - ones - LOOK_SHARE
+    return ones, PURE_LOOK, 1 - ones - PURE_LOOK
+
+
+def _check_split(split: Sequence[Decimal], rounds: int) -> None:
+    if len(split) != rounds or min(split) <= 0 or sum(split) != 1:
+        raise invalid(
+            f"`split` is not {rounds} positive shares that add up to 1, one for each round.",
+            "Leave `split` out, or write both `rounds` and `split`.",
+        )
 
 
 def _useful_rounds(study: Study, sizes: Sequence[int]) -> int:
     """Two stages under rho, one where one-way tables are noisy or the cost is pure, none where they are very noisy."""
-    if len(sizes) < 2 or _is_binary(sizes) or (noise := _noise_in_ones(study, sizes)) > ONES_ONLY:
+    if len(sizes) < 2 or _is_binary(sizes) or is_too_noisy(study, sizes):
         return 1
-    return 3 if study.delta is None or noise > ONE_STAGE else 5
+    return 3 if study.delta is None or noise_in_ones(study, sizes) > ONE_STAGE else 5
 
 
-def _noise_in_ones(study: Study, sizes: Sequence[int]) -> Fraction:
+def is_too_noisy(study: Study, sizes: Sequence[int]) -> bool:
+    """Whether there is too much noise to ask for pairs."""
+    return noise_in_ones(study, sizes) > ONES_ONLY
+
+
+def noise_in_ones(study: Study, sizes: Sequence[int]) -> Fraction:
     """What part of a one-way table's rows noise puts into wrong cells, were the whole budget spent on these tables, in
     parts by the roots of their sizes. In whole numbers, so that all sides agree.
 
-    Noise of deviation s moves 0.8 s rows into or out of each cell, and half of them are counted twice.
+    Noise of deviation s changes a cell by 0.8 s rows, and each misplaced row is counted in two cells.
     """
     roots, moved = [isqrt(size * 10**6) for size in sizes], Fraction(0)
     for size, root in zip(sizes, roots, strict=True):

@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from synod.common.methods.networks import (
     Auto,
     Cells,
+    FlatEncoding,
     NetworkMethod,
     Parts,
     check_cells,
@@ -38,6 +39,7 @@ class DpCcbn(NetworkMethod):
 
     name: Literal["dp-ccbn"]
     version: Literal[1] = 1
+    encoding: Literal[Auto, FlatEncoding] = "auto"
     split: Parts = (Decimal("0.5"), Decimal("0.5"))
     theta: ExactDecimal = Decimal(6)
     parameter_cells: Cells | Auto = "auto"

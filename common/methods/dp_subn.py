@@ -2,19 +2,21 @@
 
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from synod.common.methods.networks import (
     Auto,
     Cells,
+    FlatEncoding,
     NetworkMethod,
     Parts,
     check_cells,
     check_parts,
     check_theta,
     resolved,
+    share_draws,
     sum_shares,
     tables_limit,
     useful_sum_table,
@@ -24,7 +26,7 @@ from synod.common.models.usefulness import largest_table
 from synod.common.protocol.steps import QueryKind, Step
 from synod.common.study.features import sizes_of
 from synod.common.study.schema import ExactDecimal
-from synod.common.study.study import Study
+from synod.common.study.study import FeatureEncoding, Study
 
 PAPER_SPLIT = (Decimal("0.25"),) * 4
 BEST_SPLITS = {  # measured by bench/utility.py on NLTCS, K = 3, t = 0
@@ -42,6 +44,7 @@ class DpSubn(NetworkMethod):
 
     name: Literal["dp-subn"]
     version: Literal[1] = 1
+    encoding: Literal[Auto, FlatEncoding] = "auto"
     split: Literal["best", "paper"] | Parts = "best"
     theta: ExactDecimal = Decimal(6)
     theta_frontier: ExactDecimal = Decimal(2)
@@ -49,6 +52,7 @@ class DpSubn(NetworkMethod):
     max_view_cells: Annotated[int, Field(ge=4, le=1_000_000)] = 4096
     parameter_cells: Cells | Auto = "auto"
     frontier_cells: Cells | Auto = "auto"
+    usual_encoding: ClassVar[FeatureEncoding] = "vanilla"
 
     @model_validator(mode="after")
     def _check_split(self) -> "DpSubn":
@@ -99,7 +103,7 @@ class DpSubn(NetworkMethod):
         if network == 0:
             return (Step("parameters", "parameters", sums, parties, budget, limit),)
         first, second, third, fourth = (budget.share(part) for part in self.parts)
-        draws = share_draws(len(sizes_of(study)) - 1, len(parties))
+        draws = share_draws(study)
         starts = [
             Step(f"initialize-{name}", "initialize", choose, (name,), second, self.choice_limit(study, network, count))
             for name, count in zip(parties, draws, strict=True)
@@ -117,8 +121,3 @@ class DpSubn(NetworkMethod):
             *updates,
             Step("parameters", "parameters", sums, parties, fourth, limit),
         )
-
-
-def share_draws(draws: int, parties: int) -> tuple[int, ...]:
-    """How many features each party adds to the first network: as evenly as possible, the first get one more."""
-    return tuple(draws // parties + (index < draws % parties) for index in range(parties))

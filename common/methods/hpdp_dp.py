@@ -1,9 +1,9 @@
 """HPDP-DP (Gu, Zhang, Yang 2022): noisy pooled moments, principal components, rows drawn from the model."""
 
 from decimal import Decimal
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from synod.common.models.moments import design_moments
 from synod.common.privacy.cost import FREE
@@ -14,11 +14,14 @@ from synod.common.study.study import Method, Study
 
 
 class HpdpDp(Method):
-    """`contribution` is the share of variance that the kept components explain; `levels` the steps of a number."""
+    """`components` is how many of them are kept, or `contribution`: those that explain that share of the variance;
+    `levels` the steps of a number.
+    """
 
     name: Literal["hpdp-dp"]
     version: Literal[1] = 1
     contribution: ExactDecimal = Decimal("0.9")
+    components: Annotated[int, Field(ge=1)] | Literal["contribution"] = "contribution"
     levels: Literal[256, 512, 1024] = 256
     link: Literal["copula", "linear"] = "copula"
 
@@ -27,6 +30,11 @@ class HpdpDp(Method):
         if not 0 < self.contribution <= 1:
             raise ValueError("contribution must be above 0 and at most 1")
         return self
+
+    @property
+    def kept_components(self) -> int | None:
+        """How many components are kept; none where their contribution decides."""
+        return None if self.components == "contribution" else self.components
 
     @property
     def number_levels(self) -> int | None:

@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, model_validator
 
@@ -12,6 +12,7 @@ from synod.common.methods.networks import (
     NetworkMethod,
     check_cells,
     check_theta,
+    coarsest_sizes,
     list_to_tuple,
     resolved,
     tables_limit,
@@ -19,9 +20,9 @@ from synod.common.methods.networks import (
 from synod.common.models.usefulness import largest_table
 from synod.common.protocol.steps import QueryKind, Step
 from synod.common.runtime.errors import invalid
-from synod.common.study.features import sizes_of
+from synod.common.study.features import base_count, base_sizes
 from synod.common.study.schema import ExactDecimal
-from synod.common.study.study import Study
+from synod.common.study.study import FeatureEncoding, Study
 
 
 class Independent(NetworkMethod):
@@ -36,6 +37,7 @@ class Independent(NetworkMethod):
     beta: ExactDecimal = Decimal("0.3")
     theta: ExactDecimal = Decimal(4)
     table_cells: Annotated[tuple[Cells, ...] | Auto, BeforeValidator(list_to_tuple)] = "auto"
+    usual_encoding: ClassVar[FeatureEncoding] = "hierarchical"
 
     @model_validator(mode="after")
     def _check_beta(self) -> "Independent":
@@ -57,19 +59,20 @@ class Independent(NetworkMethod):
     def useful_table(self, study: Study, rows: int) -> int:
         """The most cells of a theta-useful table over so many rows; 0 if no table with a parent is."""
         return largest_table(
-            sizes_of(study),
+            base_sizes(study),
             rows=rows,
             cost=study.budget.share(1 - Fraction(self.beta)),
             theta=self.theta,
             shares=Fraction(1),
             nested=True,
+            coarsest=coarsest_sizes(study),
         )
 
     def plan(self, study: Study) -> tuple[Step, ...]:
         """For each party: parents where it can have any, then tables."""
         steps: list[Step] = []
         choosing = study.budget.share(self.beta)
-        draws = len(sizes_of(study)) - 1
+        draws = base_count(study) - 1
         for entry, cells in zip(study.roster, resolved(self.table_cells), strict=True):
             own = (entry.name,)
             if cells:

@@ -4,10 +4,11 @@ The limits here are a part of the plan, hence rules of a method's `version`: a s
 is verified by it for ever. Another rule is another function, for another version.
 """
 
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from math import ceil, comb, prod
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BeforeValidator, Field
 
@@ -16,13 +17,14 @@ from synod.common.models.usefulness import largest_table
 from synod.common.protocol.steps import Limit
 from synod.common.runtime.errors import invalid
 from synod.common.study.encoding import codings_of
-from synod.common.study.features import FeatureSpace, sizes_of
+from synod.common.study.features import FeatureSpace, base_count, base_sizes, chains_of, sizes_of
 from synod.common.study.schema import ExactDecimal
 from synod.common.study.study import FeatureEncoding, Method, Study
 
 T = TypeVar("T")
 Auto = Literal["auto"]
 Cells = Annotated[int, Field(ge=0, le=1 << 16)]
+FlatEncoding = Literal["vanilla", "binary", "gray"]  # of methods whose candidates are features as they are
 
 
 def list_to_tuple(value: Any) -> Any:
@@ -40,10 +42,18 @@ class NetworkMethod(Method):
     encoding: Literal[Auto, FeatureEncoding] = "auto"
     max_candidates: Annotated[int, Field(ge=100, le=2_000_000)] = 500_000
 
+    # What `auto` is where an attribute has more than two values; elsewhere every encoding has the same features.
+    usual_encoding: ClassVar[FeatureEncoding] = "binary"
+
     @property
     def feature_encoding(self) -> FeatureEncoding:
-        """`auto` is binary, the papers' encoding."""
-        return "binary" if self.encoding == "auto" else self.encoding
+        """The encoding as written; `auto` stands for the usual one."""
+        return self.usual_encoding if self.encoding == "auto" else self.encoding
+
+    def chosen_encoding(self, study: Study) -> FeatureEncoding:
+        """What a resolved study writes: where every attribute has two values, `auto` is binary."""
+        plain = all(coding.size <= 2 for coding in codings_of(study))
+        return "binary" if plain and self.encoding == "auto" else self.feature_encoding
 
     @property
     def chosen_score(self) -> Score:
@@ -52,17 +62,23 @@ class NetworkMethod(Method):
 
     def common_keys(self, study: Study) -> dict[str, object]:
         """The resolved values of the keys above: F is for binary features, R for others."""
-        features = FeatureSpace(codings_of(study), self.feature_encoding).features
-        is_binary = all(feature.size == 2 for feature in features)
+        encoding = self.chosen_encoding(study)
+        features = FeatureSpace(codings_of(study), encoding).features
+        is_binary = all(feature.size == 2 for feature in features if not feature.level)
         if self.score == "F" and not is_binary:
             raise invalid("the score F is of binary features; it needs the encoding binary or gray.")
         best: Score = "F" if is_binary else "R"
-        return {"encoding": self.feature_encoding, "score": best if self.score == "auto" else self.score}
+        return {"encoding": encoding, "score": best if self.score == "auto" else self.score}
 
     def choice_limit(self, study: Study, cells: int, draws: int) -> Limit:
-        """The largest query of a step that draws parents."""
-        shortlist = shortlist_length(sizes_of(study), cells, self.max_candidates)
-        return Limit(numbers=cells, tables=draws, cells=cells, candidates=shortlist, score=self.chosen_score)
+        """The largest query of a step that draws parents. Where attributes have levels, how many candidates are few
+        enough is known only when the first feature is, so the options themselves are limited.
+        """
+        sizes = base_sizes(study)
+        has_levels = len(sizes) < len(sizes_of(study))
+        shortlist = len(sizes) - 1 if has_levels else shortlist_length(sizes, cells, self.max_candidates)
+        options = self.max_candidates if has_levels else 0
+        return Limit(cells, draws, cells, candidates=shortlist, options=options, score=self.chosen_score)
 
 
 def resolved(value: T | Auto) -> T:
@@ -73,7 +89,7 @@ def resolved(value: T | Auto) -> T:
 
 def check_cells(cells: int, study: Study) -> int:
     """The most cells of a table, as a study writes them; refused where a table has nobody to be a parent."""
-    if cells and len(sizes_of(study)) < 2:
+    if cells and len(base_sizes(study)) < 2:
         raise invalid(
             f"{study.name} has a single feature, which has no parents, so its tables cannot be sized.",
             "Leave the number of cells out, or write 0.",
@@ -87,23 +103,48 @@ def sum_shares(study: Study) -> Fraction:
     return Fraction(parties, parties - study.collusion)
 
 
-def useful_sum_table(study: Study, share: Decimal, theta: Decimal) -> int:
+def share_draws(study: Study) -> tuple[int, ...]:
+    """How many features each party adds to a network that the parties begin in turn, in proportion to its rows.
+
+    Why: a party's score moves by s / n_k, so that a draw has the exponent epsilon n_k / (2 s c_k) for each unit of the
+    score; with c_k in proportion to n_k that is the exponent of the same draw over all rows in one place.
+    """
+    return share_by_rows(base_count(study) - 1, [entry.rows for entry in study.roster])
+
+
+def share_by_rows(draws: int, rows: Sequence[int]) -> tuple[int, ...]:
+    """Whole numbers of draws in proportion to rows, by largest remainder; of equals, the first get one more."""
+    whole = sum(rows)
+    shares = [draws * own // whole for own in rows]
+    order = sorted(range(len(rows)), key=lambda i: (-(draws * rows[i] % whole), i))
+    lucky = order[: draws - sum(shares)]
+    return tuple(share + (i in lucky) for i, share in enumerate(shares))
+
+
+def useful_sum_table(study: Study, share: Decimal | Fraction, theta: Decimal) -> int:
     """The most cells of a theta-useful table of a network, asked in one sum with this share of the budget; 0 if no
     table with a parent is.
     """
     return largest_table(
-        sizes_of(study),
+        base_sizes(study),
         rows=study.total_rows,
         cost=study.budget.share(share),
         theta=theta,
         shares=sum_shares(study),
         nested=True,
+        coarsest=coarsest_sizes(study),
     )
+
+
+def coarsest_sizes(study: Study) -> tuple[int, ...]:
+    """The fewest values that each base feature has as a parent."""
+    sizes = sizes_of(study)
+    return tuple(sizes[chain[-1]] for chain in chains_of(study))
 
 
 def tables_limit(study: Study, cells: int) -> Limit:
     """One table for each feature with its parents; a feature alone may have more cells than `cells`."""
-    sizes = sizes_of(study)
+    sizes = base_sizes(study)
     largest = max(cells, *sizes)
     numbers = sum(max(cells, size) for size in sizes) if cells else sum(sizes)
     return Limit(numbers=numbers, tables=len(sizes), cells=largest)
@@ -115,7 +156,7 @@ def views_limit(study: Study, max_cells: int) -> Limit:
     A view of l features has at most min(max_cells, the product of the l largest sizes) cells, or is a pair, and covers
     l (l-1) / 2 pairs that no other view covers: so many cells a pair, at most.
     """
-    sizes = sorted(sizes_of(study), reverse=True)
+    sizes = sorted(base_sizes(study), reverse=True)
     pairs = comb(len(sizes), 2)
     largest = max(max_cells, sizes[0] * sizes[1])
     per_pair = Fraction(sizes[0] * sizes[1])

@@ -1,12 +1,103 @@
 """Candidate parent sets: what a draw of `ChooseParents` chooses among, from public numbers only."""
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations
-from math import comb
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import combinations, islice
+from math import comb, prod
 from typing import Literal
 
 Features = tuple[int, ...]
 Score = Literal["F", "R", "I"]
+
+
+Chains = Sequence[Sequence[int]]
+
+
+class _TooManyError(Exception):
+    """There are more sets than was asked about."""
+
+
+class ParentSets:
+    """The maximal sets of parents among some base features, for any number of cells that they may have together.
+
+    A set has at most one level of a feature. It is maximal if it fits and no single step does: another feature on its
+    coarsest level, as long as there are fewer than `max_parents`, or one parent a level finer. Found by PrivBayes'
+    Algorithm 6; the rows of a level divide the room that is left, rounded down, and floor(floor(T/a)/b) = floor(T/ab),
+    so that few different numbers of cells occur and what was found for one is kept.
+    """
+
+    def __init__(
+        self, allowed: Sequence[int], sizes: Sequence[int], chains: Chains = (), max_parents: int | None = None
+    ) -> None:
+        bases = sorted(allowed)
+        self._chains = [[(level, sizes[level]) for level in (chains[base] if chains else (base,))] for base in bases]
+        self._parents = len(bases) if max_parents is None else min(max_parents, len(bases))
+        self._known: dict[tuple[int, int, int], list[Features]] = {}
+        self._most: int | None = None
+
+    def within(self, room: int) -> list[Features]:
+        """The sets whose sizes multiply to at most `room`, in the order of base features; without room, the empty
+        one.
+        """
+        return self._find(0, room, self._parents) if room >= 1 else [()]
+
+    def count(self, room: int, most: int) -> int:
+        """How many these are, or one more than `most` where they are more; time and memory go by `most`.
+
+        Every list of sets of the last features that is made on the way is no longer than the whole one: each of its
+        sets is the end of another set of the whole. So one that is longer than `most` is enough to know.
+        """
+        self._most = most
+        try:
+            return min(len(self.within(room)), most + 1)
+        except _TooManyError:
+            return most + 1
+        finally:
+            self._most = None
+
+    def _find(self, place: int, room: int, parents: int) -> list[Features]:
+        """The maximal sets of the features from `place` on."""
+        if place == len(self._chains) or not parents:
+            return [()]
+        key = (place, room, parents)
+        if key not in self._known:
+            most = None if self._most is None else self._most + 1
+            self._known[key] = list(islice(self._grow(place, room, parents), most))
+            if most is not None and len(self._known[key]) == most:
+                del self._known[key]
+                raise _TooManyError
+        return self._known[key]
+
+    def _grow(self, place: int, room: int, parents: int) -> Iterator[Features]:
+        """Each level of the first feature with the maximal sets of the others in what it leaves, finest first. A set
+        that a finer level has room for is left out.
+        """
+        seen: set[Features] = set()
+        for level, size in self._chains[place]:
+            if size <= room:
+                fresh = [rest for rest in self._find(place + 1, room // size, parents - 1) if rest not in seen]
+                seen.update(fresh)
+                yield from ((level, *rest) for rest in fresh)
+        yield from (rest for rest in self._find(place + 1, room, parents) if rest not in seen)
+
+
+def count_options(
+    shortlists: Iterable[tuple[int, Features]],
+    sizes: Sequence[int],
+    chains: Chains,
+    max_cells: int,
+    max_parents: int | None = None,
+    *,
+    most: int,
+) -> int:
+    """How many options a draw among these features would have if all candidates were placed, or some number above
+    `most` where that is exceeded. More placed features never leave fewer options.
+    """
+    options = 0
+    for feature, allowed in shortlists:
+        options += ParentSets(allowed, sizes, chains, max_parents).count(max_cells // sizes[feature], most)
+        if options > most:
+            break
+    return options
 
 
 def maximal_sets(feature: int, allowed: Sequence[int], sizes: Sequence[int], max_cells: int) -> Iterator[Features]:
@@ -33,6 +124,36 @@ def _grow(
     for place, other in enumerate(rest):
         if cells * sizes[other] <= room:
             yield from _grow((*chosen, other), cells * sizes[other], rest[place + 1 :], all_allowed, sizes, room)
+
+
+def is_maximal(
+    feature: int,
+    parents: Sequence[int],
+    allowed: Collection[int],
+    sizes: Sequence[int],
+    max_cells: int,
+    chains: Chains = (),
+    max_parents: int | None = None,
+) -> bool:
+    """Whether these are among the maximal sets, without listing them all."""
+    levels = {level: base for base in allowed for level in (chains[base] if chains else (base,))}
+    if not levels.keys() >= set(parents):
+        return False
+    bases = [levels[parent] for parent in parents]
+    cells = sizes[feature] * prod(sizes[parent] for parent in parents)
+    if bases != sorted(set(bases)) or (parents and cells > max_cells):
+        return False
+    if max_parents is not None and len(parents) >= max_parents:
+        more: list[int] = []
+    else:
+        more = [cells * sizes[chains[base][-1] if chains else base] for base in allowed if base not in bases]
+    finer = [
+        cells // sizes[parent] * sizes[chains[base][chains[base].index(parent) - 1]]
+        for parent, base in zip(parents, bases, strict=True)
+        if parent != base
+    ]
+    few = max_parents is None or len(parents) <= max_parents
+    return few and all(grown > max_cells for grown in (*more, *finer))
 
 
 def shortlist_length(sizes: Sequence[int], max_cells: int, max_candidates: int) -> int:

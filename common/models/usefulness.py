@@ -28,12 +28,19 @@ def _squared_scale(cost: Cost, tables: int) -> Fraction:
 
 
 def largest_table(
-    sizes: tuple[int, ...], *, rows: int, cost: Cost, theta: Decimal, shares: Fraction, nested: bool
+    sizes: tuple[int, ...],
+    *,
+    rows: int,
+    cost: Cost,
+    theta: Decimal,
+    shares: Fraction,
+    nested: bool,
+    coarsest: tuple[int, ...] = (),
 ) -> int:
     """The most cells that a theta-useful table of a feature and its parents may have; 0 if none has any parent.
 
     For binary features that is 2^(k+1) with the largest such k: with `nested`, d - k tables are asked, because the
-    first k follow from the next; else d.
+    first k follow from the next; else d. `coarsest` are the sizes of features as parents, where those are others.
     """
     d = len(sizes)
     if all(size == 2 for size in sizes):
@@ -43,7 +50,6 @@ def largest_table(
             if is_useful(2 ** (k + 1), rows=rows, cost=cost, tables=tables, theta=theta, shares=shares):
                 best = 2 ** (k + 1)
         return best
-    smallest = sorted(sizes)
     if d < 2:
         return 0
     low, high = 0, LARGEST_TABLE
@@ -51,4 +57,10 @@ def largest_table(
         middle = (low + high + 1) // 2
         useful = is_useful(middle, rows=rows, cost=cost, tables=d, theta=theta, shares=shares)
         low, high = (middle, high) if useful else (low, middle - 1)
-    return low if low >= smallest[0] * smallest[1] else 0
+    return low if low >= _smallest_family(sizes, coarsest or sizes) else 0
+
+
+def _smallest_family(sizes: tuple[int, ...], parents: tuple[int, ...]) -> int:
+    """The fewest cells of a feature with one other as its parent."""
+    least = sorted(range(len(sizes)), key=lambda i: parents[i])[:2]
+    return min(size * parents[least[least[0] == i]] for i, size in enumerate(sizes))

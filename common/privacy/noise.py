@@ -147,13 +147,14 @@ def _draw(count: int, sieve: _Sieve, *, coins: Coins) -> NDArray[np.int64]:
 
 def draw_kept(count: int, sift: Callable[[int], NDArray[np.int64]]) -> NDArray[np.int64]:
     """The first `count` kept values of as many batches as it takes; `sift` makes so many proposals and keeps some."""
-    parts: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)]
-    missing = count
-    while missing:
+    values = np.empty(count, dtype=np.int64)
+    drawn = 0
+    while drawn < count:
+        missing = count - drawn
         kept = sift(min(_BATCH, 16 + missing * 3 // 2))[:missing]
-        parts.append(kept)
-        missing -= len(kept)
-    return np.concatenate(parts)
+        values[drawn : drawn + len(kept)] = kept
+        drawn += len(kept)
+    return values
 
 
 def _sift(proposals: int, sieve: _Sieve, *, coins: Coins) -> NDArray[np.int64]:

@@ -2,9 +2,11 @@
 
 `vanilla` takes each attribute as it is; `binary` splits it into the bits of its code, the highest first; `gray` into
 the bits of its code's Gray code, in which neighbouring bins differ in one bit. Constant attributes have no feature.
+`hierarchical` has each attribute as it is, the base features, and after all of them the coarser levels of each
+attribute (common/study/levels.py), the finest first. Elsewhere every feature is a base feature.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,16 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.study.encoding import Codes, Coding, codings_of
+from synod.common.study.levels import coarser_levels
 from synod.common.study.study import FeatureEncoding, Study
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A column of small values: an attribute's code, or one bit of it (`bit` counts from the lowest)."""
+    """A column of small values: an attribute's code, one bit of it (`bit` counts from the lowest), or a coarser `level`
+    of it, for which `groups` says the group of each code.
+    """
 
     attribute: int
     size: int
     bit: int | None = None
+    level: int = 0
+    groups: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +45,31 @@ class FeatureSpace:
         for index, coding in enumerate(self.codings):
             if coding.size < 2:
                 continue
-            if self.encoding == "vanilla":
+            if self.has_whole_codes:
                 found.append(Feature(index, coding.size))
             else:
                 found.extend(Feature(index, 2, bit) for bit in reversed(range(_bits(coding))))
-        return tuple(found)
+        return (*found, *(self._coarser_features() if self.encoding == "hierarchical" else ()))
+
+    @property
+    def has_whole_codes(self) -> bool:
+        """Whether base features are attributes as they are, and not bits."""
+        return self.encoding in ("vanilla", "hierarchical")
+
+    def _coarser_features(self) -> Iterator[Feature]:
+        """The levels of all attributes but the base features, attribute by attribute."""
+        for index, coding in enumerate(self.codings):
+            for level, groups in enumerate(coarser_levels(coding), 1):
+                yield Feature(index, max(groups) + 1, level=level, groups=groups)
 
     def encode(self, columns: Sequence[Codes]) -> list[Codes]:
         """The feature columns of a table of codes."""
         encoded: list[Codes] = []
         for feature in self.features:
             codes = columns[feature.attribute]
+            if feature.level:
+                encoded.append(np.array(feature.groups, dtype=np.min_scalar_type(feature.size - 1))[codes])
+                continue
             if feature.bit is None:
                 encoded.append(codes)
                 continue
@@ -57,9 +78,12 @@ class FeatureSpace:
         return encoded
 
     def decode(self, features: Sequence[Codes], rows: int) -> list[Codes]:
-        """The attributes' codes of feature columns; the inverse of `encode` where the code is a valid one."""
+        """The attributes' codes of feature columns; the inverse of `encode` where the code is a valid one. Coarser
+        levels add nothing, and may be left out.
+        """
         columns: list[NDArray[np.uint32]] = [np.zeros(rows, dtype=np.uint32) for _ in self.codings]
-        for feature, values in zip(self.features, features, strict=True):
+        bases = [feature for feature in self.features if not feature.level]
+        for feature, values in zip(bases, features[: len(bases)], strict=True):
             shift = 0 if feature.bit is None else feature.bit
             columns[feature.attribute] |= values.astype(np.uint32) << np.uint32(shift)
         if self.encoding == "gray":
@@ -72,7 +96,7 @@ class FeatureSpace:
         found: dict[int, tuple[tuple[int, ...], ...]] = {}
         for index, coding in enumerate(self.codings):
             bits = _bits(coding)
-            if self.encoding == "vanilla" or coding.size < 2 or coding.size == 1 << bits:
+            if self.has_whole_codes or coding.size < 2 or coding.size == 1 << bits:
                 continue
             codes = [code ^ (code >> 1) if self.encoding == "gray" else code for code in range(coding.size)]
             found[index] = tuple(tuple(code >> bit & 1 for bit in reversed(range(bits))) for code in codes)
@@ -96,10 +120,49 @@ def space_of(study: Study) -> FeatureSpace:
 
 @lru_cache(maxsize=64)
 def features_of(study: Study) -> tuple[Feature, ...]:
-    """The features of a study, in the schema's order."""
+    """The features of a study, in the schema's order; coarser levels after all base features."""
     return space_of(study).features
 
 
 def sizes_of(study: Study) -> tuple[int, ...]:
     """How many values each feature has."""
     return tuple(feature.size for feature in features_of(study))
+
+
+def base_count(study: Study) -> int:
+    """How many features are no coarser levels of others: d of the papers."""
+    return sum(not feature.level for feature in features_of(study))
+
+
+def base_sizes(study: Study) -> tuple[int, ...]:
+    """How many values each base feature has."""
+    return sizes_of(study)[: base_count(study)]
+
+
+@lru_cache(maxsize=64)
+def chains_of(study: Study) -> tuple[tuple[int, ...], ...]:
+    """For each base feature its levels, itself first and the coarsest last; each level's index is above the finer
+    one's.
+    """
+    features = features_of(study)
+    coarser: dict[int, list[int]] = {}
+    for index, feature in enumerate(features):
+        if feature.level:
+            coarser.setdefault(feature.attribute, []).append(index)
+    return tuple(
+        (index, *coarser.get(feature.attribute, ())) for index, feature in enumerate(features) if not feature.level
+    )
+
+
+def chain_of(study: Study, feature: int) -> tuple[int, ...]:
+    """The levels of a feature's attribute, finest first."""
+    return chains_of(study)[bases_of(study)[feature]]
+
+
+@lru_cache(maxsize=64)
+def bases_of(study: Study) -> tuple[int, ...]:
+    """For each feature the base feature that it is, or is a coarser level of."""
+    bases = dict.fromkeys(range(len(features_of(study))), 0)
+    for base, chain in enumerate(chains_of(study)):
+        bases |= dict.fromkeys(chain, base)
+    return tuple(bases.values())

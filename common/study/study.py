@@ -6,6 +6,7 @@ because the two need each other: a study names a method, and a method resolves, 
 """
 
 import re
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -38,7 +39,7 @@ LARGEST_ROWS = 10**9
 MOST_SYNTHETIC_ROWS = 1_000_000
 ROWS_PER_DELTA = 10
 FOLLOW = "Leave rho and order out to have them follow."
-FeatureEncoding = Literal["vanilla", "binary", "gray"]
+FeatureEncoding = Literal["vanilla", "binary", "gray", "hierarchical"]
 
 
 def _check_slug(name: str) -> str:
@@ -105,6 +106,14 @@ class Method(Strict):
         """An attribute as it was written, with what this method assumes where the attribute does not say."""
         return attribute
 
+    @classmethod
+    def complete_schema(cls, keys: Mapping[str, Any], schema: Sequence[Any]) -> tuple[Any, ...]:
+        """The schema as it was written, as this method takes it: attributes completed, and, where a key of the method
+        says so, only some of them.
+        """
+        del keys
+        return tuple(cls.complete_attribute(attribute) for attribute in schema)
+
     def resolve(self, study: "Study") -> Self:
         """The method with every default written out as a number, for a study that is resolved but for this."""
         del study
@@ -141,13 +150,13 @@ def _read_method(value: Any) -> Any:
 
 
 def _complete_schema(data: dict[str, Any]) -> dict[str, Any]:
-    """The study with what its method assumes of attributes that do not say."""
-    named = data.get("method")
-    name = named.get("name") if isinstance(named, dict) else getattr(named, "name", None)
-    schema = data.get("schema")
+    """The study with the schema as its method takes it."""
+    named, schema = data.get("method"), data.get("schema")
+    keys = named.model_dump() if isinstance(named, Method) else named if isinstance(named, dict) else {}
+    name = keys.get("name")
     if not isinstance(schema, list | tuple) or not isinstance(name, str) or name not in known_methods():
         return data
-    return {**data, "schema": tuple(known_methods()[name].complete_attribute(attribute) for attribute in schema)}
+    return {**data, "schema": known_methods()[name].complete_schema(keys, schema)}
 
 
 class Study(Strict):

@@ -31,16 +31,30 @@ class Targets:
     correlation: Floats
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Which components are kept: so many, or those that explain this share of the variance (c in the paper)."""
+
+    contribution: float
+    components: int | None = None
+
+    def count(self, values: Floats) -> int:
+        """How many of the components with these variances, largest first."""
+        explained = np.cumsum(values) / values.sum()
+        wanted = self.components or int(np.searchsorted(explained, self.contribution - 1e-12)) + 1
+        return min(wanted, len(values))
+
+
 def fit_model(
-    design: MomentDesign, gram: Floats, rows: int, *, contribution: float, link: str, rng: np.random.Generator
+    design: MomentDesign, gram: Floats, rows: int, *, kept: Kept, link: str, rng: np.random.Generator
 ) -> GaussianModel:
-    """The model whose rows have the moments of `gram`, with as many components as `contribution` asks for.
+    """The model whose rows have the moments of `gram`, with as many components as `kept` asks for.
 
     Args:
         design: the columns of the moments.
         gram: the noisy Gram matrix per row, from `unfold`.
         rows: the public number of rows, below whose resolution no margin is taken.
-        contribution: the share of variance that the kept components explain (c in the paper).
+        kept: which components.
         link: "copula" or "linear".
         rng: public randomness; the model depends on it only through the reference draw.
     """
@@ -49,7 +63,7 @@ def fit_model(
     seed = int(rng.integers(2**63))
     if link == "copula":
         latent = _match_correlations(design, targets, seed=seed)
-    loadings, noise = principal_components(latent, targets.deviation if link == "linear" else None, contribution)
+    loadings, noise = principal_components(latent, targets.deviation if link == "linear" else None, kept)
     width = design.width - 1
     model = GaussianModel(loadings, noise, np.zeros(width), np.zeros(width))
     return _match_margins(design, start_margins(design, model, targets), targets, seed=seed)
@@ -115,15 +129,14 @@ def correlation_root(matrix: Floats) -> Floats:
     return unit
 
 
-def principal_components(correlation: Floats, deviation: Floats | None, contribution: float) -> tuple[Floats, float]:
-    """W and sigma of probabilistic principal components (Tipping and Bishop): the k leading eigenpairs that
-    explain `contribution` of the variance, the mean of the rest as isotropic noise.
+def principal_components(correlation: Floats, deviation: Floats | None, kept: Kept) -> tuple[Floats, float]:
+    """W and sigma of probabilistic principal components (Tipping and Bishop): the leading eigenpairs, as many as are
+    kept, and the mean of the rest as isotropic noise.
     """
     scale = np.ones(len(correlation)) if deviation is None else deviation
     values, vectors = np.linalg.eigh(correlation * np.outer(scale, scale))
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-    explained = np.cumsum(values) / values.sum()
-    rank = min(int(np.searchsorted(explained, contribution - 1e-12)) + 1, len(values))
+    rank = kept.count(values)
     variance = float(values[rank:].mean()) if rank < len(values) else 0.0
     loadings = vectors[:, :rank] * np.sqrt(np.maximum(values[:rank] - variance, 0.0))
     return loadings, float(np.sqrt(variance))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json
-from synod.common.methods.adaptive import Adaptive, asks_everything
+from synod.common.methods.adaptive import Adaptive, asks_everything, is_too_noisy, noise_in_ones
 from synod.common.methods.networks import resolved
 from synod.common.privacy.laws import TABLE
 from synod.common.protocol.plan import plan_study
@@ -28,7 +28,7 @@ from synod.common.study.study import Study
 from synod.curator.inference.measurements import Measurement, SignedSums
 from synod.curator.methods.base import Numbers, Parties, Publication, Publisher, Released, register
 from synod.curator.release.report.models.cliques import clique_error, describe_cliques
-from synod.curator.structure.grouped import GroupedFeatures, alike_orders_of, orders_of
+from synod.curator.structure.grouped import GroupedFeatures, orders_of, similarity_orders_of
 from synod.curator.structure.groups import OneWay, estimate_shares, group_values
 from synod.curator.structure.growth import grow_pairs
 from synod.curator.structure.known import Known
@@ -128,20 +128,27 @@ def _deviation(study: Study, step: Step, part: float) -> float:
 
 async def _look(study: Study, parties: Parties, known: Known, stage: int, seed: int) -> Known:
     """Agreements under new splits, beside all that is known."""
-    label, splits = f"agreements-{stage}", resolved(_method(study).splits)
-    noted = await parties.remember(f"splits-{stage}", partial(_choose_splits, study, known, splits, seed))
+    label = f"agreements-{stage}"
+    noted = await parties.remember(f"splits-{stage}", partial(_choose_splits, study, known, stage, seed))
     query = SumAgreements(tuple(bytes.fromhex(split) for split in _as_list(noted)))
     answer = await parties.ask(label, query)
     variance = query.variance(plan_study(study).step(label), study)
     return replace(known, sums=(*known.sums, *_signed_sums(study, known.grouped, query, answer, variance)))
 
 
-def _choose_splits(study: Study, known: Known, splits: int, seed: int) -> list[Json]:
-    """Several splits see more if unlike; a single one goes by taxonomies too."""
-    rng, grouped = np.random.default_rng(seed), known.grouped
-    orders = alike_orders_of(study) if splits == 1 else orders_of(study)
-    features = [(shares, grouped.group_order(f, orders[f])) for f, shares in enumerate(known.base())]
-    signs = [[choose_signs(shares, order, split, rng=rng) for shares, order in features] for split in range(splits)]
+def _choose_splits(study: Study, known: Known, stage: int, seed: int) -> list[Json]:
+    """Several splits see more if unlike; a single one goes by taxonomies too, and is another in the second stage."""
+    rng, grouped, splits = np.random.default_rng(seed), known.grouped, resolved(_method(study).splits)
+    orders = similarity_orders_of(study) if splits == 1 else orders_of(study)
+    numbers = [stage - 1] if splits == 1 else range(splits)
+    grouped_orders = [grouped.group_order(feature, order) for feature, order in enumerate(orders)]
+    signs = [
+        [
+            choose_signs(shares, order, number, rng=rng)
+            for shares, order in zip(known.base(), grouped_orders, strict=True)
+        ]
+        for number in numbers
+    ]
     return [split.hex() for split in grouped.ask_agreements(signs).splits]
 
 
@@ -305,27 +312,25 @@ def typical_queries(study: Study) -> Mapping[str, Query[Any]]:
 
 
 MOSTLY_NOISE = (
-    "A table of two columns would be mostly noise: an average cell has {:.2g} times as many rows as its noise. Publish "
-    "columns alone with `rounds: 1`, or give the study more rows or epsilon."
+    "Tables of two columns would be mostly noise: even in single columns, were they asked for alone, noise would "
+    "misplace {:.0%} of the rows. Publish columns alone with `rounds: 1`, or give the study more rows or epsilon."
 )
-
-
 COLUMNS_ONLY = (
-    "Only single columns are counted (`rounds: 1`, which `auto` takes where noise would drown pairs), so the release "
-    "keeps nothing of what columns have to do with each other. More rows, more epsilon or a `delta` would change that."
+    "Only single columns are counted, so the release keeps nothing of what columns have to do with each other: "
+    "`rounds: 1` asks for that, and `rounds: auto` takes it where rows or epsilon are too few for pairs."
 )
 
 
 def advise(study: Study, numbers: Numbers | None) -> Sequence[str]:
-    """That there are too few rows for pairs; of real rows there is nothing to say."""
-    if numbers is not None or asks_everything(study) or len(sizes_of(study)) < 2:
+    """That pairs are not asked for, or should not be; of real rows there is nothing to say."""
+    sizes = sizes_of(study)
+    if numbers is not None or asks_everything(study) or len(sizes) < 2:
         return ()
     if len(plan_study(study).steps) == 1:
         return (COLUMNS_ONLY,)
-    typical, steps = typical_queries(study), plan_study(study).steps
-    asked = ((step, typical[step.label]) for step in steps if step.phase == "tables")
-    found = [query.cell_to_noise(step, study) for step, query in asked if isinstance(query, SumMarginals)]
-    return [MOSTLY_NOISE.format(min(found))] if found and min(found) < 1 else ()
+    if not is_too_noisy(study, sizes):
+        return ()
+    return (MOSTLY_NOISE.format(float(noise_in_ones(study, sizes))),)
 
 
 register(

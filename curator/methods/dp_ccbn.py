@@ -28,7 +28,7 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
 
     Guarantee: each iteration costs what the plan says; choosing from released tables is post-processing.
     """
-    network = without_parents(sizes_of(study))
+    network = without_parents(study)
     if resolved(_method(study).parameter_cells):
         network = await _grow_network(study, parties, rng=rng)
     evidence = Evidence(study)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from synod.common.methods.dp_subn import DpSubn, share_draws
-from synod.common.methods.networks import resolved
+from synod.common.methods.dp_subn import DpSubn
+from synod.common.methods.networks import resolved, share_draws
 from synod.common.models.candidates import shortlist_length
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query
@@ -47,7 +47,7 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
     Guarantee: each step costs what the plan says; everything between them is post-processing of released answers.
     """
     evidence = Evidence(study)
-    network = without_parents(sizes_of(study))
+    network = without_parents(study)
     if resolved(_method(study).parameter_cells):
         information = await quantify_correlations(study, parties, evidence)
         network = await initialize_network(study, parties, information, rng=rng)
@@ -83,7 +83,7 @@ async def initialize_network(
     """Phase 2: the first feature at random, the others drawn with their parents by the parties in turn."""
     sizes = sizes_of(study)
     pairs = [Pair(int(rng.integers(len(sizes))), ())]
-    for entry, count in zip(study.roster, share_draws(len(sizes) - 1, len(study.roster)), strict=True):
+    for entry, count in zip(study.roster, share_draws(study), strict=True):
         if count:
             query = next_choice(study, information, [pair.feature for pair in pairs], count)
             chosen = await parties.ask(f"initialize-{entry.name}", query)
@@ -113,19 +113,21 @@ async def update_network(
     """Phase 3: tables of a search frontier, from each party in turn or from all in one sum, decide the parents."""
     for step in plan_study(study).steps:
         if step.phase == "update":
-            frontier = await _remember(parties, f"frontier-{step.label}", partial(widen, study, network, information))
+            widened = partial(widen, study, network, information)
+            frontier = await _remember(study, parties, f"frontier-{step.label}", widened)
             await _ask_frontier(parties, step, frontier, evidence)
-            network = await _remember(parties, f"network-{step.label}", partial(narrow, study, frontier, evidence))
+            narrowed = partial(narrow, study, frontier, evidence)
+            network = await _remember(study, parties, f"network-{step.label}", narrowed)
     return network
 
 
-async def _remember(parties: Parties, label: str, find: Callable[[], Network]) -> Network:
+async def _remember(study: Study, parties: Parties, label: str, find: Callable[[], Network]) -> Network:
     """A network that is found once and then read from the log."""
-    return network_from_json(await parties.remember(label, lambda: network_to_json(find())))
+    return network_from_json(await parties.remember(label, lambda: network_to_json(find())), study)
 
 
 async def _ask_frontier(parties: Parties, step: Step, frontier: Network, evidence: Evidence) -> None:
-    sets: Sets = tuple(tuple(sorted(family)) for family in frontier.asked_families())
+    sets: Sets = frontier.asked_sets()
     if step.kind.is_local:
         evidence.add_local(step.label, sets, await parties.ask(step.label, LocalMarginals(sets)))
     else:

@@ -17,7 +17,7 @@ from synod.common.protocol.queries.base import Query
 from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.protocol.queries.rows import Synthesize, share_rows
 from synod.common.study.study import Study
-from synod.curator.inference.gaussian import fit_model
+from synod.curator.inference.gaussian import Kept, fit_model
 from synod.curator.inference.shapes import LARGEST_SKEWNESS, find_spike, skewness
 from synod.curator.methods.base import (
     CountError,
@@ -31,6 +31,7 @@ from synod.curator.methods.base import (
 )
 from synod.curator.release.report.accuracy import moment_error
 from synod.curator.release.report.models.components import show_components
+from synod.curator.release.report.wording import percent, plural
 
 STRAIGHT_ONLY = (
     "Do not look for curved relations, for interactions of three columns or for impossible combinations: the model "
@@ -53,16 +54,9 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
     method, design = _method(study), moment_design(study)
     moments = await parties.ask("moments", SumMoments())
     gram = unfold(design, moments, study.total_rows)
+    kept = Kept(float(method.contribution), method.kept_components)
     fitted = await parties.remember(
-        "model",
-        lambda: fit_model(
-            design,
-            gram,
-            study.total_rows,
-            contribution=float(method.contribution),
-            link=method.link,
-            rng=rng,
-        ).to_json(),
+        "model", lambda: fit_model(design, gram, study.total_rows, kept=kept, link=method.link, rng=rng).to_json()
     )
     model = parse_model(fitted, design)
     columns = await parties.ask("rows", Synthesize(model, share_rows(study)))
@@ -71,8 +65,11 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
 
 def describe(study: Study, publication: Publication) -> ModelSection:
     """The principal components."""
-    content = show_components(study, publication, asked=float(_method(study).contribution))
-    return ModelSection("Principal components", content)
+    method = _method(study)
+    asked, many = f"{percent(float(method.contribution))} were", method.kept_components
+    if many is not None:
+        asked = f"{plural(many, 'direction')} {'was' if many == 1 else 'were'}"
+    return ModelSection("Principal components", show_components(study, publication, asked=f"{asked} asked for"))
 
 
 def expected_error(study: Study, publication: Publication) -> CountError:

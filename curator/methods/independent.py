@@ -11,13 +11,12 @@ import numpy as np
 
 from synod.common.methods.independent import Independent
 from synod.common.methods.networks import resolved
-from synod.common.models.candidates import shortlist_length
 from synod.common.protocol.queries.base import Query
 from synod.common.protocol.queries.marginals import LocalMarginals, Sets
 from synod.common.protocol.queries.parents import ChooseParents
 from synod.common.protocol.queries.rows import share_rows, stack_rows
 from synod.common.study.encoding import Codes
-from synod.common.study.features import sizes_of
+from synod.common.study.features import base_sizes
 from synod.common.study.study import RosterEntry, Study
 from synod.curator.methods.base import Parties, Publication, Publisher, Released, register
 from synod.curator.network.evidence import (
@@ -25,10 +24,11 @@ from synod.curator.network.evidence import (
     draw_network,
     fit_tables,
     network_to_json,
-    shortlist_without_data,
     without_parents,
 )
 from synod.curator.network.graph import Network, Pair
+from synod.curator.network.levels import levels_of
+from synod.curator.network.shortlists import shortlist_parents
 from synod.curator.release.report.accuracy import table_error
 from synod.curator.release.report.models.networks import UNCONNECTED, describe_networks
 
@@ -43,7 +43,7 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
     networks = []
     for entry, rows in zip(study.roster, share_rows(study), strict=True):
         network = await _choose_network(study, parties, entry, rng=rng)
-        sets: Sets = tuple(tuple(sorted(family)) for family in network.asked_families())
+        sets: Sets = network.asked_sets()
         evidence, label = Evidence(study, rows=entry.rows), f"tables-{entry.name}"
         evidence.add_local(label, sets, await parties.ask(label, LocalMarginals(sets)))
         tables = await parties.compute(partial(fit_tables, study, network, evidence, sets))
@@ -54,16 +54,15 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
 
 
 async def _choose_network(study: Study, parties: Parties, entry: RosterEntry, *, rng: np.random.Generator) -> Network:
-    method, sizes = _method(study), sizes_of(study)
+    method, sizes = _method(study), base_sizes(study)
     cells = resolved(method.table_cells)[study.index_of(entry.name)]
     if cells == 0:
-        return without_parents(sizes)
+        return without_parents(study)
     first = int(rng.integers(len(sizes)))
-    length = shortlist_length(sizes, cells, method.max_candidates)
-    candidates = shortlist_without_data(len(sizes), first, length)
+    candidates = await parties.compute(partial(shortlist_parents, study, first, cells, method.max_candidates))
     query = ChooseParents((first,), candidates, len(sizes) - 1, cells, method.chosen_score)
     chosen = await parties.ask(f"choose-{entry.name}", query)
-    return Network((Pair(first, ()), *(Pair(feature, parents) for feature, parents in chosen)))
+    return Network((Pair(first, ()), *(Pair(feature, parents) for feature, parents in chosen)), levels_of(study))
 
 
 def warnings(study: Study) -> Sequence[str]:

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from synod.common.crypto.canonical import Json
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.marginals import LocalMarginals, Sets, SumMarginals
-from synod.common.study.features import features_of, sizes_of, space_of
+from synod.common.study.features import base_count, features_of, sizes_of, space_of
 from synod.common.study.study import Study
 from synod.curator.methods.base import Parties, Publication, Released
 from synod.curator.network.consistency import NoisyTable, reconcile
 from synod.curator.network.graph import Network, Pair
-from synod.curator.network.sampling import make_word, sample_network
+from synod.curator.network.levels import PLAIN, levels_of
+from synod.curator.network.sampling import Uniforms, make_word, sample_network
 from synod.curator.network.tables import marginalize, mutual_information, project_tables
 
 Floats = NDArray[np.float64]
@@ -46,7 +47,7 @@ class Evidence:
     def add_local(self, label: str, sets: Sets, counts: list[NDArray[np.int64]]) -> None:
         """Adds the tables of one party."""
         step = plan_study(self.study).step(label)
-        (variance,) = set(LocalMarginals(sets).variances(step))
+        (variance,) = set(LocalMarginals(sets).variances(step, self.study))
         (party,) = step.answerers
         rows = self.study.roster[self.study.index_of(party)].rows
         self.tables.extend(
@@ -71,12 +72,13 @@ class Evidence:
 
     def _gather(self, features: Features) -> tuple[list[Released], list[Released]]:
         """Tables of these features that count all rows, and the sum of the parties' own where it does not."""
-        sizes = sizes_of(self.study)
+        sizes, levels = sizes_of(self.study), levels_of(self.study)
         whole: list[Released] = []
         parts: dict[str, list[Released]] = {}
         for table in self.tables:
-            if set(features) <= set(table.features):
-                counts = marginalize(table.counts, table.features, sizes, features)
+            if levels.covers(table.features, features):
+                counts = marginalize(table.counts, table.features, sizes, features, levels)
+                # of an average cell: groups of different sizes add up different numbers of cells
                 variance = table.variance * (len(table.counts) / len(counts))
                 margin = Released(features, counts, table.rows, variance)
                 (whole if table.rows == self.all_rows else parts.setdefault(table.party, [])).append(margin)
@@ -107,45 +109,37 @@ def _average(tables: Sequence[Released], rows: int) -> Released:
     return Released(tables[0].features, counts, rows, float(1 / weights.sum()))
 
 
-def without_parents(sizes: Sequence[int]) -> Network:
+def without_parents(study: Study) -> Network:
     """The network in which no feature has a parent."""
-    return Network(tuple(Pair(feature, ()) for feature in range(len(sizes))))
-
-
-def shortlist_without_data(features: int, first: int, length: int) -> tuple[tuple[int, Features], ...]:
-    """Candidate parents where no correlation was released: the first feature that is placed, and the nearest ones in
-    the schema's order, `length` in all.
-    """
-    shortlists = []
-    for x in range(features):
-        if x != first:
-            ranked = sorted((i != first, abs(i - x), i) for i in range(features) if i != x)
-            shortlists.append((x, tuple(sorted(i for _, _, i in ranked[:length]))))
-    return tuple(shortlists)
+    return Network(tuple(Pair(feature, ()) for feature in range(base_count(study))), levels_of(study))
 
 
 async def learn_tables(
     study: Study, parties: Parties, label: str, network: Network, evidence: Evidence
 ) -> list[Floats]:
     """The tables of a network's families, asked in one sum and brought into agreement with each other."""
-    sets: Sets = tuple(tuple(sorted(family)) for family in network.asked_families())
+    sets: Sets = network.asked_sets()
     evidence.add_sum(label, sets, await parties.ask(label, SumMarginals(sets)))
     return await parties.compute(partial(fit_tables, study, network, evidence, sets))
 
 
 def fit_tables(study: Study, network: Network, evidence: Evidence, sets: Sets) -> list[Floats]:
     """Non-negative tables for a network's families, in the order of its pairs."""
-    sizes, total = sizes_of(study), float(evidence.all_rows)
+    sizes, levels, total = sizes_of(study), levels_of(study), float(evidence.all_rows)
     pooled = [evidence.pooled(features) for features in sets]
     noisy = [NoisyTable(p.features, p.counts, p.variance) for p in pooled if p is not None]
-    uncovered = [t for t in evidence.tables if not any(set(f) <= set(t.features) for f in sets)]
+    uncovered = [t for t in evidence.tables if not any(levels.covers(t.features, f) for f in sets)]
     others = [t for t in uncovered if t.rows == evidence.all_rows]
     noisy += [NoisyTable(t.features, t.counts, t.variance) for t in others]
-    fitted = reconcile(noisy, sizes, total=total)
-    tables = []
+    return derive_tables(study, network, sets, reconcile(noisy, sizes, total=total, levels=levels))
+
+
+def derive_tables(study: Study, network: Network, sets: Sets, fitted: Sequence[Floats]) -> list[Floats]:
+    """The tables of a network's families, in the order of its pairs, out of those of the sets that were asked."""
+    sizes, levels, tables = sizes_of(study), levels_of(study), []
     for pair in network.pairs:
-        source = next(i for i, features in enumerate(sets) if set(pair.family) <= set(features))
-        tables.append(marginalize(fitted[source], sets[source], sizes, pair.family))
+        source = next(i for i, features in enumerate(sets) if levels.covers(features, pair.family))
+        tables.append(marginalize(fitted[source], sets[source], sizes, pair.family, levels))
     return tables
 
 
@@ -155,18 +149,25 @@ def publish_network(
     """Draws the rows, and writes the model down."""
     assert study.rows is not None
     columns = draw_network(study, network, tables, study.rows, rng=rng)
+    return Publication(columns, model_to_json(study, network, tables), tables=evidence.tables)
+
+
+def model_to_json(study: Study, network: Network, tables: Sequence[Floats]) -> dict[str, Json]:
+    """A network with its tables, in thousandths of a row; `levels` are the groups of each feature that is a coarser
+    version of its attribute.
+    """
     model: dict[str, Json] = {
         "features": [[f.attribute, f.size, -1 if f.bit is None else f.bit] for f in features_of(study)],
         "network": network_to_json(network),
         "tables": [[int(value) for value in np.rint(table * TABLE_UNIT)] for table in tables],
         "table_unit": TABLE_UNIT,
     }
-    return Publication(columns, model, tables=evidence.tables)
+    if network.levels != PLAIN:
+        model["levels"] = [[i, list(f.groups)] for i, f in enumerate(features_of(study)) if f.level]
+    return model
 
 
-def draw_network(
-    study: Study, network: Network, tables: Sequence[Floats], rows: int, *, rng: np.random.Generator
-) -> list[Any]:
+def draw_network(study: Study, network: Network, tables: Sequence[Floats], rows: int, *, rng: Uniforms) -> list[Any]:
     """Rows of a network as codes of the schema's attributes; bits that form no valid code are never drawn."""
     sizes, features = sizes_of(study), features_of(study)
     words = [
@@ -182,6 +183,6 @@ def network_to_json(network: Network) -> Json:
     return [[pair.feature, list(pair.parents)] for pair in network.pairs]
 
 
-def network_from_json(data: Any) -> Network:
+def network_from_json(data: Any, study: Study) -> Network:
     """Reads what `network_to_json` wrote."""
-    return Network(tuple(Pair(int(feature), tuple(parents)) for feature, parents in data))
+    return Network(tuple(Pair(int(feature), tuple(parents)) for feature, parents in data), levels_of(study))

@@ -12,6 +12,7 @@ from itertools import combinations
 from math import prod
 
 from synod.common.runtime.errors import invalid
+from synod.curator.network.levels import PLAIN, Levels
 
 Features = tuple[int, ...]
 Score = Callable[[int, Features], float]
@@ -35,18 +36,22 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """AP pairs in an order in which they can be drawn: each feature once, after all of its parents."""
+    """AP pairs in an order in which they can be drawn: each feature once, after all of its parents. A parent may be a
+    coarser level of a feature that comes before.
+    """
 
     pairs: tuple[Pair, ...]
+    levels: Levels = PLAIN
 
     def __post_init__(self) -> None:
         placed: set[int] = set()
         for pair in self.pairs:
             if pair.feature in placed:
                 raise invalid(f"The network has feature {pair.feature} twice.")
-            if len(set(pair.parents)) != len(pair.parents):
+            parents = {self.levels.base(parent) for parent in pair.parents}
+            if len(parents) != len(pair.parents):
                 raise invalid(f"A parent of feature {pair.feature} is listed twice.")
-            if not placed.issuperset(pair.parents):
+            if not placed.issuperset(parents):
                 raise invalid(f"A parent of feature {pair.feature} does not come before it.")
             placed.add(pair.feature)
 
@@ -62,16 +67,23 @@ class Network:
 
     @property
     def edges(self) -> frozenset[tuple[int, int]]:
-        """All (parent, feature)."""
-        return frozenset((parent, pair.feature) for pair in self.pairs for parent in pair.parents)
+        """All (parent, feature), whatever the level of the parent."""
+        return frozenset((self.levels.base(parent), pair.feature) for pair in self.pairs for parent in pair.parents)
 
     def asked_families(self) -> tuple[Features, ...]:
-        """The families whose tables must be asked: every other one lies inside one of these and is derived."""
+        """The families whose tables must be asked: every other one lies inside one of these, maybe on coarser levels,
+        and is derived. No family tells an earlier one of the same length: each would have the other's feature as a
+        parent.
+        """
         kept: list[Features] = []
         for pair in sorted(self.pairs, key=lambda pair: -len(pair.family)):
-            if not any(set(pair.family) <= set(family) for family in kept):
+            if not any(self.levels.covers(family, pair.family) for family in kept):
                 kept.append(pair.family)
         return tuple(sorted(kept, key=lambda family: self.features.index(family[0])))
+
+    def asked_sets(self) -> tuple[Features, ...]:
+        """The same as a query names them."""
+        return tuple(self.levels.order(family) for family in self.asked_families())
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ is public. Nothing here must ever read real rows.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,14 @@ from synod.curator.network.tables import Floats, count_cells, marginalize
 
 # Which uniform decides what depends on it: with another value the same rng would give other rows.
 CHUNK_ROWS = 2**16
+
+
+class Uniforms(Protocol):
+    """Public randomness: numpy's generators are such."""
+
+    def random(self, size: int, /) -> Floats:
+        """Numbers from 0 to 1, below 1."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,10 +52,13 @@ def sample_network(
     sizes: Sequence[int],
     rows: int,
     *,
-    rng: np.random.Generator,
+    rng: Uniforms,
     words: Sequence[Word] = (),
 ) -> list[Codes]:
-    """`rows` independent rows, as one column of codes for each feature, by index.
+    """`rows` independent rows, as one column of codes for each feature that the network places, by index.
+
+    A parent that is a coarser level is looked up through the groups of the codes drawn; a feature is always drawn on
+    its finest level.
 
     A digit of a word is drawn from its conditional distribution, restricted to the values for which some valid code
     still fits the digits already drawn. So P(row) is the product of P(x | parents) 1[x fits] / P(fits | parents,
@@ -55,7 +67,7 @@ def sample_network(
     earlier features by how well later words come out; both are the network's own law if no mass is misplaced.
 
     Args:
-        network: places every feature.
+        network: places every base feature.
         tables: non-negative, in the order of the network's pairs, each over (feature, *parents).
         sizes: how many codes each feature has.
         rows: how many to draw.
@@ -63,7 +75,8 @@ def sample_network(
         words: disjoint; each with a valid code.
     """
     steps = _compile(network, tables, sizes, words)
-    columns: list[Codes] = [np.empty(rows, dtype=np.min_scalar_type(size - 1)) for size in sizes]
+    drawn = sizes[: len(network.pairs)]
+    columns: list[Codes] = [np.empty(rows, dtype=np.min_scalar_type(size - 1)) for size in drawn]
     for start in range(0, rows, CHUNK_ROWS):
         chunk = [column[start : start + CHUNK_ROWS] for column in columns]
         for step in steps:
@@ -76,6 +89,7 @@ class _Step:
     """How one feature is drawn.
 
     Attributes:
+        groups: for each parent that is a coarser level, the group of each code of its base feature.
         drawn: the digits of its word that are drawn before it.
         classes: for each combination of those, which kind of restriction it makes; there are `kinds`.
         edges: for each (configuration of parents, kind), the cumulative distribution, filled up with
@@ -84,19 +98,20 @@ class _Step:
 
     feature: int
     parents: Features
+    groups: dict[int, tuple[int, NDArray[np.intp]]]
     drawn: Features
     sizes: Sequence[int]
     classes: NDArray[np.intp]
     kinds: int
     edges: Floats
 
-    def draw(self, columns: Sequence[Codes], *, rng: np.random.Generator) -> NDArray[np.intp]:
+    def draw(self, columns: Sequence[Codes], *, rng: Uniforms) -> NDArray[np.intp]:
         """One value for each row, by bisection with one uniform: the first whose cumulative chance is above it."""
         uniforms = rng.random(len(columns[self.feature]))
-        place = _mix_codes(columns, self.parents, self.sizes, len(uniforms))
+        place = self._mix_codes(columns, self.parents, len(uniforms))
         if self.kinds > 1:
             place *= self.kinds
-            place += self.classes[_mix_codes(columns, self.drawn, self.sizes, len(uniforms))]
+            place += self.classes[self._mix_codes(columns, self.drawn, len(uniforms))]
         width = self.edges.shape[-1]
         place *= width
         flat, reach = self.edges.reshape(-1), width // 2
@@ -106,18 +121,22 @@ class _Step:
         values: NDArray[np.intp] = place & (width - 1)
         return values
 
-
-def _mix_codes(columns: Sequence[Codes], features: Features, sizes: Sequence[int], rows: int) -> NDArray[np.intp]:
-    """Each row's cell in the table of `features`."""
-    mixed = np.zeros(rows, dtype=np.intp)
-    for feature in features:
-        mixed *= sizes[feature]
-        mixed += columns[feature]
-    return mixed
+    def _mix_codes(self, columns: Sequence[Codes], features: Features, rows: int) -> NDArray[np.intp]:
+        """Each row's cell in the table of `features`."""
+        mixed = np.zeros(rows, dtype=np.intp)
+        for feature in features:
+            mixed *= self.sizes[feature]
+            if feature in self.groups:
+                base, groups = self.groups[feature]
+                mixed += groups[columns[base]]
+            else:
+                mixed += columns[feature]
+        return mixed
 
 
 def _compile(network: Network, tables: Sequence[Floats], sizes: Sequence[int], words: Sequence[Word]) -> list[_Step]:
-    if sorted(network.features) != list(range(len(sizes))):
+    levels = network.levels
+    if sorted(network.features) != [i for i in range(len(sizes)) if levels.base(i) == i]:
         raise invalid("The network does not place exactly the features that have sizes.")
     owners = _find_owners(words, sizes)
     steps: list[_Step] = []
@@ -128,7 +147,9 @@ def _compile(network: Network, tables: Sequence[Floats], sizes: Sequence[int], w
         drawn = tuple(feature for feature in earlier if word and feature in word.features)
         allowed, classes = _restrictions(word, drawn, pair.feature, sizes)
         edges = _cumulate(_condition(table.reshape(sizes[pair.feature], -1).T, allowed))
-        steps.append(_Step(pair.feature, pair.parents, drawn, sizes, classes, len(allowed), edges))
+        coarse = [(parent, levels.base(parent)) for parent in pair.parents if levels.base(parent) != parent]
+        groups = {parent: (base, levels.coarsen(base, parent, sizes[base])) for parent, base in coarse}
+        steps.append(_Step(pair.feature, pair.parents, groups, drawn, sizes, classes, len(allowed), edges))
     return steps
 
 

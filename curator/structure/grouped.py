@@ -24,8 +24,8 @@ def orders_of(study: Study) -> list[tuple[int, ...] | None]:
     return [tuple(coding.in_order()) if coding.attribute.is_numeric else None for coding in codings]
 
 
-def alike_orders_of(study: Study) -> list[tuple[int, ...] | None]:
-    """As `orders_of`, and of categories with a taxonomy its leaves, which lie beside what they are like."""
+def similarity_orders_of(study: Study) -> list[tuple[int, ...] | None]:
+    """As `orders_of`, and for categories with a taxonomy the order of its leaves: similar ones are near each other."""
     attributes = [codings_of(study)[feature.attribute].attribute for feature in features_of(study)]
     leaves = [
         tuple(range(len(one.categories))) if isinstance(one, CategoricalAttribute) and one.taxonomy else None

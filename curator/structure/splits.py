@@ -1,7 +1,8 @@
 """Splits: a sign for each group of values of each feature, so that the agreements of all pairs tell the most.
 
-A split should halve the rows. The first halves ordered values at their median, the second takes the middle against the
-ends, further ones, and all of unordered values, are random. They depend on released one-way shares and public coins.
+A split should halve the rows. The first takes ordered values from one end up to about half of the rows, the second the
+middle against the ends; further ones, and all of unordered values, are random. They depend on released one-way shares
+and public coins.
 """
 
 from collections.abc import Sequence

@@ -21,6 +21,7 @@ from synod.curator.structure.columns import column_deviation, column_sizes
 
 MULTIPLICATION_SECONDS = 3.0e-6  # one product modulo n^2 at 3072 bits, measured by make bench-crypto
 MULTIPLICATIONS = 192
+BYTES_PER_NUMBER = 24  # a count, and the two numbers whose difference is its noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ def forecast_study(study: Study) -> list[Forecast]:
 def _forecast(study: Study, step: Step, query: SumQuery[Any]) -> Forecast:
     terms = query.terms(step, study)
     layout = terms.layout(study.key_bits)
+    largest = max(entry.rows for entry in study.roster)
     seconds = (study.key_bits / 3072) ** 3 * MULTIPLICATION_SECONDS * MULTIPLICATIONS
     return Forecast(
         label=step.label,
@@ -75,7 +77,7 @@ def _forecast(study: Study, step: Step, query: SumQuery[Any]) -> Forecast:
         ciphertexts=layout.ciphertexts,
         bytes_per_party=layout.ciphertexts * study.key_bits // 4,
         seconds_per_party=layout.ciphertexts * seconds,
-        memory_mib=(max(entry.rows for entry in study.roster) * len(study.attributes) * 2 / 2**20) + 150,
+        memory_mib=150 + (largest * len(study.attributes) * 2 + layout.length * BYTES_PER_NUMBER) / 2**20,
         error=math.sqrt(terms.variance) / (query.unit(study) * study.total_rows),
         cell_to_noise=query.cell_to_noise(step, study) if isinstance(query, SumMarginals) else None,
     )

@@ -81,7 +81,7 @@ def count_marginals(columns: Sequence[Column], sizes: Sequence[int], sets: Seque
     """The exact table of each set of distinct features, flat in C order.
 
     Memory beyond the result: that of a `PackedTable` of the binary features asked for, or, for one set at a time,
-    2^16 codes and a bincount of them.
+    2^16 codes, or as many as the set has cells, and a bincount of them.
     """
     tables = [np.empty(0, dtype=np.int64)] * len(sets)
     packed = [index for index, features in enumerate(sets) if _is_packed(sizes, features)]
@@ -108,11 +108,12 @@ def _count_codes(columns: Sequence[Column], sizes: Sequence[int], features: tupl
     cells = prod(sizes[feature] for feature in features)
     counts = np.zeros(cells, dtype=np.int64)
     rows = len(columns[0])
-    for start in range(0, rows, CHUNK_ROWS):
-        codes = np.zeros(min(CHUNK_ROWS, rows - start), dtype=np.min_scalar_type(cells))
+    step = max(CHUNK_ROWS, cells)  # a bincount takes its cells' time, however few rows it counts
+    for start in range(0, rows, step):
+        codes = np.zeros(min(step, rows - start), dtype=np.min_scalar_type(cells))
         for feature in features:
             codes *= codes.dtype.type(sizes[feature])
-            np.add(codes, columns[feature][start : start + CHUNK_ROWS], out=codes, casting="unsafe")
+            np.add(codes, columns[feature][start : start + step], out=codes, casting="unsafe")
         counts += np.bincount(codes, minlength=cells)
     return counts
 

@@ -1,24 +1,25 @@
 """Parents drawn privately: candidates are scored on exact counts, which leave only through a private choice. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synod.common.models.candidates import maximal_sets
+from synod.common.models.candidates import ParentSets, maximal_sets
 from synod.common.privacy.coins import Coins
 from synod.common.protocol.queries.parents import Choice, ChooseParents
 from synod.common.protocol.steps import Step
 from synod.common.study.encoding import Codes
-from synod.common.study.features import sizes_of, space_of
+from synod.common.study.features import base_count, chains_of, sizes_of, space_of
 from synod.common.study.study import Study
 from synod.party.count.choice import permute_and_flip
-from synod.party.count.marginals import count_marginals
+from synod.party.count.families import Candidate, FamilyCounter
+from synod.party.count.marginals import Counts, count_marginals
 from synod.party.count.scores import score_sensitivity, score_tables
 
-Candidate = tuple[int, tuple[int, ...]]
 BLOCK_CELLS = 2**22
+BATCH_CELLS = 2**18
 
 
 def choose_parents(
@@ -26,20 +27,23 @@ def choose_parents(
 ) -> list[Choice]:
     """`count` draws of a feature with its parents.
 
-    Guarantee: each draw is permute-and-flip at epsilon / count on integer scores of stated sensitivity; candidates
-    depend on the query and on earlier draws only. By sequential composition all draws are epsilon-DP, epsilon being
-    the step's cost.
+    Guarantee: each draw is permute-and-flip on integer scores of stated sensitivity, at epsilon / count; candidates
+    depend on the query and on earlier draws only. Where the query is ordered, they depend on the query alone, and
+    a draw with one option reads no row and costs nothing: the others share epsilon. By sequential composition all
+    draws are epsilon-DP, epsilon being the step's cost.
     """
     scorer = _Scorer(query, study, columns)
-    epsilon = query.epsilon_each(step)
+    epsilon = query.epsilon_each(step, study)
     placed, candidates = set(query.placed), dict(query.candidates)
     chosen: list[Choice] = []
-    for _ in range(query.count):
-        options = _list_options(candidates, placed, sizes_of(study), query.max_cells)
-        scores = scorer.score(options)
-        feature, parents = options[
-            permute_and_flip(scores, epsilon=epsilon, sensitivity=scorer.sensitivity, coins=coins)
-        ]
+    for place in range(query.count):
+        takes = [query.open[place]] if query.ordered else list(candidates)
+        options = list(_list_options(query, study, {feature: candidates[feature] for feature in takes}, placed))
+        feature, parents = options[0]
+        if not query.ordered or len(options) > 1:
+            scores = scorer.score(options)
+            drawn = permute_and_flip(scores, epsilon=epsilon, sensitivity=scorer.sensitivity, coins=coins)
+            feature, parents = options[drawn]
         chosen.append((feature, parents))
         placed.add(feature)
         del candidates[feature]
@@ -47,13 +51,20 @@ def choose_parents(
 
 
 def _list_options(
-    candidates: dict[int, tuple[int, ...]], placed: set[int], sizes: Sequence[int], max_cells: int
-) -> list[Candidate]:
-    return [
-        (feature, parents)
-        for feature, shortlist in candidates.items()
-        for parents in maximal_sets(feature, sorted(placed.intersection(shortlist)), sizes, max_cells)
-    ]
+    query: ChooseParents, study: Study, candidates: Mapping[int, tuple[int, ...]], placed: set[int]
+) -> Iterator[Candidate]:
+    """Every feature with every maximal set of its candidates; sets are found once for all that have the same ones."""
+    sizes, chains = sizes_of(study), chains_of(study)
+    is_plain = len(sizes) == base_count(study) and query.max_parents is None
+    found: dict[tuple[int, ...], ParentSets] = {}
+    for feature, shortlist in candidates.items():
+        allowed = tuple(sorted(placed.intersection(shortlist)))
+        if is_plain:
+            sets: Iterator[tuple[int, ...]] = maximal_sets(feature, allowed, sizes, query.max_cells)
+        else:
+            known = found.setdefault(allowed, ParentSets(allowed, sizes, chains, query.max_parents))
+            sets = iter(known.within(query.max_cells // sizes[feature]))
+        yield from ((feature, parents) for parents in sets)
 
 
 class _Scorer:
@@ -65,25 +76,57 @@ class _Scorer:
         self._columns = space_of(study).encode(columns)
         self._rows = len(columns[0])
         self._known: dict[Candidate, int] = {}
-        binary = all(size == 2 for size in self._sizes)
+        self._counter = FamilyCounter(self._columns, self._sizes)
+        binary = all(self._sizes[feature] == 2 for feature in query.open)
         self.sensitivity = score_sensitivity(self._kind, self._rows, binary)
 
     def score(self, options: Sequence[Candidate]) -> NDArray[np.int64]:
         """The scores of these pairs, in order; a pair without parents has the score of independence."""
         missing = [option for option in options if option not in self._known]
-        by_shape: dict[tuple[int, ...], list[Candidate]] = {}
-        for feature, parents in missing:
-            shape = (self._sizes[feature], *(self._sizes[parent] for parent in parents))
-            by_shape.setdefault(shape, []).append((feature, parents))
-        for shape, group in by_shape.items():
-            step = max(1, BLOCK_CELLS // prod(shape))
-            for start in range(0, len(group), step):
-                self._score_block(shape, group[start : start + step])
+        packed = [option for option in missing if self._is_binary(option)]
+        self._score_packed(packed)
+        self._score_others([option for option in missing if not self._is_binary(option)])
         return np.array([self._known[option] for option in options], dtype=np.int64)
 
-    def _score_block(self, shape: tuple[int, ...], block: Sequence[Candidate]) -> None:
-        """Counts, scores and forgets the tables of as many pairs as bounded memory holds."""
-        sets = [(feature, *parents) for feature, parents in block]
-        tables = np.stack(count_marginals(self._columns, self._sizes, sets)).reshape(len(block), shape[0], -1)
-        scores = score_tables(self._kind, tables)
-        self._known.update(zip(block, (int(score) for score in scores), strict=True))
+    def _is_binary(self, option: Candidate) -> bool:
+        feature, parents = option
+        return self._sizes[feature] == 2 and all(self._sizes[parent] == 2 for parent in parents)
+
+    def _score_packed(self, options: Sequence[Candidate]) -> None:
+        """Binary features: whole blocks of tables of one size, out of packed bits."""
+        by_count: dict[int, list[Candidate]] = {}
+        for feature, parents in options:
+            by_count.setdefault(len(parents), []).append((feature, parents))
+        for count, group in by_count.items():
+            step = max(1, BLOCK_CELLS >> (count + 1))
+            for start in range(0, len(group), step):
+                block = group[start : start + step]
+                sets = [(feature, *parents) for feature, parents in block]
+                self._score_block(block, count_marginals(self._columns, self._sizes, sets))
+
+    def _score_others(self, options: Sequence[Candidate]) -> None:
+        """Other features: table after table, scored in batches of one shape."""
+        waiting: dict[tuple[int, ...], list[tuple[Candidate, Counts]]] = {}
+        held = 0
+        for option, table in self._counter.count(options):
+            batch = waiting.setdefault(table.shape, [])
+            batch.append((option, table))
+            held += table.size
+            if len(batch) * table.size >= BATCH_CELLS:
+                held -= len(batch) * table.size
+                self._score_block(*zip(*waiting.pop(table.shape), strict=True))
+            if held >= BLOCK_CELLS:
+                self._score_blocks(waiting)
+                waiting, held = {}, 0
+        self._score_blocks(waiting)
+
+    def _score_blocks(self, waiting: Mapping[tuple[int, ...], list[tuple[Candidate, Counts]]]) -> None:
+        for batch in waiting.values():
+            self._score_block(*zip(*batch, strict=True))
+
+    def _score_block(self, block: Sequence[Candidate], tables: Sequence[Counts]) -> None:
+        """Scores and forgets the tables of as many pairs as bounded memory holds."""
+        feature, parents = block[0]
+        shape = (len(block), self._sizes[feature], prod(self._sizes[parent] for parent in parents))
+        scores = score_tables(self._kind, np.stack(tables).reshape(shape))
+        self._known.update(zip(block, scores.tolist(), strict=True))

@@ -24,7 +24,8 @@ def exact_counts(query: Tables, study: Study, columns: Sequence[Codes]) -> NDArr
     grouped = [
         np.array(one.groups, dtype=np.min_scalar_type(one.size))[features[one.feature]] for one in query.groupings
     ]
-    return np.concatenate(count_marginals([*features, *grouped], query.entry_sizes(study), query.sets))
+    tables = count_marginals([*features, *grouped], query.entry_sizes(study), query.sets)
+    return tables[0] if len(tables) == 1 else np.concatenate(tables)  # one table may have millions of cells
 
 
 def noisy_counts(
@@ -35,4 +36,6 @@ def noisy_counts(
     Guarantee: neighbours differ in one replaced row, which moves one count from a cell to another in each table. The
     noise of `LocalMarginals.runs` makes all of it cost the step's cost.
     """
-    return exact_counts(query, study, columns) + sample_runs(query.runs(step, study), coins=coins)
+    counts = exact_counts(query, study, columns)
+    counts += sample_runs(query.runs(step, study), coins=coins)
+    return counts

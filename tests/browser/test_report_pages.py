@@ -236,8 +236,8 @@ def check_components(release: Release, browser: Browser) -> None:
     (words,) = texts(browser, "#model > p")
     assert f"The {len(loadings)} columns" in words
     assert f"along {len(loadings[0])} direction" in words
-    assert browser.ask("return document.querySelectorAll('#model .histogram .bar').length") == len(loadings)
-    kept = browser.ask("return document.querySelectorAll('#model .histogram .bar:not(.faint)').length")
+    assert browser.ask("return document.querySelectorAll('#model .outline .bar').length") == len(loadings)
+    kept = browser.ask("return document.querySelectorAll('#model .outline .bar:not(.faint)').length")
     assert kept == len(loadings[0])
     variances = [sum(row[j] ** 2 for row in loadings) + release.model["noise"] ** 2 for j in range(kept)]
     total = sum(variances) + (len(loadings) - kept) * release.model["noise"] ** 2

@@ -5,6 +5,7 @@ Party k has 2^k rows, so that a party left out, counted twice or mixed up with a
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +19,7 @@ from synod.common.privacy.cost import Cost
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.agreements import Agreements, SumAgreements
 from synod.common.protocol.queries.base import SumQuery, sample_runs
-from synod.common.protocol.queries.marginals import Grouping, SumMarginals
+from synod.common.protocol.queries.marginals import Grouping, SumMarginals, Weights
 from synod.common.protocol.queries.parsing import check_feasible, query_digest
 from synod.common.protocol.steps import Limit, QueryKind, Step
 from synod.common.runtime.errors import Code, SynodError
@@ -46,6 +47,7 @@ OPPOSITE, SHARED = b"\x94\x40", b"\xd4\x40"
 """Opposite signs for the two values of the first and the last feature, and one sign for those of the first."""
 LOOK = SumAgreements((OPPOSITE, SHARED), 2)
 FIRST = SumMarginals(((0, 4), (3,), (4, 5)), (Grouping(1, (0, 1, 0)), Grouping(2, (0, 1, 1))), (3, 1, 2))
+WEIGHTED = replace(FIRST, weights=(Weights(4, (64, 1)), None, Weights(4, (2, 3))))
 
 
 @pytest.fixture
@@ -166,7 +168,11 @@ COSTS = [Cost.pure(Fraction(1, 5)), Cost.pure(Fraction(1000)), Cost.concentrated
 
 
 @pytest.mark.parametrize("cost", COSTS, ids=str)
-@pytest.mark.parametrize("query", [LOOK, SumAgreements((OPPOSITE,)), FIRST], ids=["ones", "no ones", "tables"])
+@pytest.mark.parametrize(
+    "query",
+    [LOOK, SumAgreements((OPPOSITE,)), FIRST, WEIGHTED],
+    ids=["ones", "no ones", "tables", "tables with weights"],
+)
 def test_encrypted_sums_are_plain_sums_at_any_cost(study: Study, query: SumQuery[Any], cost: Cost) -> None:
     members = parties_in_memory(study, [draw_columns(study, entry.name) for entry in study.roster])
     step = Step("asked", "asking", query.kind, study.party_names, cost, query.size(study))
@@ -180,6 +186,15 @@ def test_encrypted_sums_are_plain_sums_at_any_cost(study: Study, query: SumQuery
     noise = np.sum([plain_noise(asked, party) for asked, party in zip(rounds, members, strict=True)], axis=0)
     assert query.join(combined).tolist() == (exact + noise).tolist()
     assert np.abs(noise).max() <= query.terms(step, study).noise_bound
+
+
+@pytest.mark.parametrize("asked", [FIRST, WEIGHTED], ids=["plain", "weighted"])
+def test_a_party_answers_tables_with_weights_at_the_same_cost(
+    study: Study, asked: SumMarginals, tmp_path: Path
+) -> None:
+    (party, *_) = parties = open_parties(tmp_path, study)
+    party.answer(seal(make_transcript(study, parties)), asked.to_proto(), "tables")
+    assert party.spent() == study.budget.share(Fraction(1, 2))
 
 
 def test_parties_in_one_process_give_the_plain_sum(study: Study) -> None:

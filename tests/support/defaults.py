@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import Any
+from fractions import Fraction
+from typing import Any, get_args
 
 import pytest
 from pydantic import BaseModel
@@ -28,6 +29,7 @@ DIFFERENT: dict[str, Any] = {
     "frontier_cells": 8,
     "table_cells": (4, 4, 4),
     "contribution": Decimal("0.5"),
+    "components": 2,
     "levels": 1024,
     "link": "linear",
     "encoding": "gray",
@@ -38,6 +40,20 @@ DIFFERENT: dict[str, Any] = {
     "rounds": 3,
     "max_model_cells": 2_000,
     "splits": 2,
+    "target": "sex",
+    "specializations": 1,
+    "attributes": ("sex",),
+    "max_cells": 999_999,
+    "parts": "modl",
+    "degree": 1,
+    "tables": "clip",
+    "structure": "turns",  # the only one there is
+}
+OWN: dict[tuple[str, str], Any] = {
+    ("adaptive", "split"): "auto",
+    ("distdiffgen", "split"): Decimal("0.4"),
+    ("dp-subn", "split"): "paper",
+    ("dpcocgen", "split"): Decimal("0.4"),
 }
 
 
@@ -64,9 +80,15 @@ def other_defaults() -> Iterator[None]:
             patch.setattr(adaptive, "BINARY_CELLS", 1_000)
             patch.setattr(adaptive, "FEWEST_CELLS", 1_000)
             patch.setattr(adaptive, "_usual_spikes", lambda low, high: [])
+            patch.setattr(adaptive, "SHARES", {1: (Decimal(1),), 3: (Decimal("0.2"), *(Decimal("0.4"),) * 2)})
+            patch.setattr(adaptive, "ONES_ONLY", Fraction(9))
+            patch.setattr(adaptive, "ONE_STAGE", Fraction(0))
+            patch.setattr(adaptive, "ALL_TO_ONES", Fraction(1, 3))
+            patch.setattr(adaptive, "PURE_LOOK", Decimal("0.2"))
             for model, name, _ in changed:
-                paper = model is dp_subn.DpSubn and name == "split"
-                _change_default(model, name, "paper" if paper else DIFFERENT[name])
+                method = get_args(model.model_fields["name"].annotation) if "name" in model.model_fields else ()
+                own = [OWN[one, name] for one in method if (one, name) in OWN]
+                _change_default(model, name, own[0] if own else DIFFERENT[name])
             _forget_plans()
             yield
     finally:

@@ -24,7 +24,10 @@ ROSTER = make_roster(("north", "harbour"), (400, 800))
 NETWORK = make_study(schema=SCHEMA, roster=ROSTER, epsilon="10", method={"name": "dp-subn", "encoding": "vanilla"})
 """Its features are the attributes, of sizes 2, 3, 4 and 2."""
 BITS = make_study(
-    schema=SCHEMA, roster=ROSTER, epsilon="10", method={"name": "dp-subn", "split": ["0.25", "0.1", "0.25", "0.4"]}
+    schema=SCHEMA,
+    roster=ROSTER,
+    epsilon="10",
+    method={"name": "dp-subn", "encoding": "binary", "split": ["0.25", "0.1", "0.25", "0.4"]},
 )
 """Its features are six bits."""
 MOMENTS = make_study(rows=(1, 2, 4), epsilon="0.8")

@@ -1,16 +1,32 @@
 """The claims of the DP-SUBN paper. It has Adult alone; where NLTCS was measured too, it is told beside."""
 
+from math import comb
+
+from bench.reproduction.claims.comparing import judge_methods, needs, tally_larger
 from bench.reproduction.claims.verdicts import (
+    SHARE_TO_BE_EQUAL,
     Judgement,
     Series,
     Tally,
     Verdict,
+    show,
     tally_falling,
     tally_rising,
     tally_smaller,
     tally_stable,
 )
-from bench.reproduction.lines import NO_POINT, divide_lines, judge_lines, judge_trend, show_ends
+from bench.reproduction.experiments.plans import DISTDIFFGEN
+from bench.reproduction.lines import (
+    NO_POINT,
+    divide_lines,
+    judge_lines,
+    judge_trend,
+    name_metric,
+    show_ends,
+    sum_tallies,
+)
+from bench.reproduction.messages import PAPER_BYTES_PER_CELL, count_candidates
+from bench.reproduction.points import USUAL_PARTIES
 from bench.reproduction.summary import Figures
 
 TABLES = ("adult",)
@@ -20,6 +36,10 @@ QUALITIES = (*DISTANCES, "wrong ")
 SEVERAL_ORDERS, ONE_ORDER = 100, 10
 WIDTH_8, BEST_WIDTH = "overlapping, width 8", "overlapping, best width"
 ALL_BITS = 52.0
+BITS = int(ALL_BITS)
+PAPER_WIDTH = 8
+LEAST_VIEWS = -(-comb(BITS, 2) // comb(PAPER_WIDTH, 2))
+"""n_v of section VI-F: the pairs of all attributes over those of a view."""
 NOTHING = Judgement(Verdict.UNKNOWN, NO_POINT)
 
 
@@ -145,6 +165,118 @@ def gap_grows(figures: Figures) -> Judgement:
     if tally_rising(line).won:
         return Judgement(Verdict.HOLDS, told)
     return Judgement(Verdict.IN_PART if last > first else Verdict.FAILS, told)
+
+
+# Two parties, rounds and formulas
+
+
+beats_distdiffgen = needs(DISTDIFFGEN, judge_methods("two-parties", ("dp-subn",), (DISTDIFFGEN,), ("wrong ",), TABLES))
+sends_less_than_distdiffgen = needs(
+    DISTDIFFGEN, judge_methods("two-parties", ("dp-subn",), (DISTDIFFGEN,), ("bytes",), TABLES)
+)
+
+
+def _more_so_on_education(figures: Figures) -> Judgement:
+    """Figure 6: DistDiffGen's misclassification over DP-SUBN's, of education against that of salary."""
+    quotients = {}
+    for label in ("education", "salary"):
+        lines = (
+            figures.series("two-parties", TABLES[0], method, f"wrong {label}") for method in (DISTDIFFGEN, "dp-subn")
+        )
+        quotients[label] = divide_lines(*lines)
+    tally = tally_larger(quotients["education"], quotients["salary"])
+    told = "; ".join(f"{label}: {show_ends(line)}" for label, line in quotients.items() if len(line) > 1)
+    return Judgement(tally.verdict, f"DistDiffGen's over DP-SUBN's, {told}" if told else NO_POINT)
+
+
+more_so_on_education = needs(DISTDIFFGEN, _more_so_on_education)
+
+
+def priview_is_not_closer(figures: Figures) -> Judgement:
+    """Figure 7 with all of PriView's steps: the best known covers, views that agree, and the same cut for both."""
+    lines = [
+        (figures.series("priview", TABLES[0], f"NOCD, consistent{cut}", metric),
+         figures.series("priview", TABLES[0], f"PriView, pairs{cut}", metric), f"{name_metric(metric)}{cut}")
+        for metric in DISTANCES
+        for cut in ("", ", ripple")
+    ]  # fmt: skip
+    tallies = {name: tally_smaller(ours, theirs) for ours, theirs, name in lines}
+    judged = sum_tallies(tally for name, tally in tallies.items() if name.startswith(name_metric("tvd2")))
+    shown = {
+        name: f"; at {max(ours):g}: {show(ours[max(ours)])} against {show(theirs[max(ours)])}"
+        for ours, theirs, name in lines
+        if ours and max(ours) in theirs
+    }
+    told = [f"{name}: {tally}{shown.get(name, '')}" for name, tally in tallies.items() if tally.points]
+    return Judgement(judged.verdict, f"{'. '.join(told)} (3-way marginals do not decide)" if told else NO_POINT)
+
+
+def formula_of_candidates(figures: Figures) -> Judgement:
+    """Section VI-F: the paper's size of DP-CCBN's structure learning, against the tables that its algorithm asks for.
+
+    Of d attributes and degree k the formula has d C(d, k+1) tables of 2^(k+1) cells, while iteration i weighs (d - i)
+    C(i, k) of them: together C(d+1, k+2). The degree is that whose count is the one that was counted.
+    """
+    counted = figures.series("messages-epsilon", TABLES[0], "dp-ccbn", "paper_bytes")
+    told, near = [], []
+    for x, estimate in counted.items():
+        degree = find_degree(estimate.mean)
+        if degree:
+            structure = estimate.mean - parameter_bytes(degree)
+            formula = USUAL_PARTIES * PAPER_BYTES_PER_CELL * BITS * comb(BITS, degree + 1) * 2 ** (degree + 1)
+            near.append(formula / structure)
+            told.append(f"{formula / structure:.2f} times the counted size at ε = {x:g} (degree {degree})")
+    if not told:
+        return NOTHING
+    is_right = all(abs(quotient - 1) <= SHARE_TO_BE_EQUAL for quotient in near)
+    return Judgement(Verdict.HOLDS if is_right else Verdict.FAILS, f"the formula is {', '.join(told)}")
+
+
+def find_degree(size: float) -> int:
+    """The degree at which DP-CCBN on all bits of Adult sends so many bytes, as the paper counts; 0 if none does."""
+    return next((k for k in range(1, 12) if abs(candidate_bytes(k) / size - 1) < 1e-3), 0)
+
+
+def candidate_bytes(degree: int) -> int:
+    """The bytes of all tables that DP-CCBN asks for, as the paper counts."""
+    tables = sum(count_candidates(BITS, degree, placed) * 2 ** (min(placed, degree) + 1) for placed in range(1, BITS))
+    return int(USUAL_PARTIES * PAPER_BYTES_PER_CELL * tables) + parameter_bytes(degree)
+
+
+def parameter_bytes(degree: int) -> int:
+    """The bytes of the last phase: d - k tables, as the formula has it and as it is asked."""
+    return USUAL_PARTIES * PAPER_BYTES_PER_CELL * (BITS - degree) << (degree + 1)
+
+
+def formula_of_rounds(figures: Figures) -> Judgement:
+    """Section VI-F: a round for each cell, at least 2 n_v for views alone; a run of Synod asks whole queries."""
+    lines = {
+        epsilon: figures.series("rounds", TABLES[0], f"dp-subn, ε = {epsilon}", "rounds") for epsilon in ("0.2", "0.8")
+    }
+    told = [f"{show_ends(line)} parties (ε = {epsilon})" for epsilon, line in lines.items() if len(line) > 1]
+    if not told:
+        return NOTHING
+    least = LEAST_VIEWS * 2 ** (PAPER_WIDTH + 1)
+    most = max(estimate.mean for line in lines.values() for estimate in line.values())
+    text = f"the formula has {least:,} rounds for views of {PAPER_WIDTH} attributes alone; Synod's runs have "
+    return Judgement(Verdict.HOLDS if most >= least else Verdict.FAILS, text + ", ".join(told))
+
+
+def frontier_shrinks(figures: Figures) -> Judgement:
+    """Section VII-D: the cells of the last party's search frontier against those of the first one's. A frontier of the
+    same size does not shrink.
+    """
+    told, total = [], Tally()
+    for epsilon in ("0.2", "0.8"):
+        first, last = (
+            figures.series("rounds", TABLES[0], f"dp-subn, ε = {epsilon}", f"{which} frontier")
+            for which in ("first", "last")
+        )
+        smaller = tally_smaller(last, first)
+        total += Tally(smaller.won, 0, smaller.tied + smaller.lost)
+        line = divide_lines(last, first)
+        told += [f"{show_ends(line)} parties (ε = {epsilon})"] if len(line) > 1 else []
+    return Judgement(total.verdict, f"the last frontier over the first: {', '.join(told)}" if told else NO_POINT)
 
 
 def _subn_beats(

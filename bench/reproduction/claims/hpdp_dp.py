@@ -14,6 +14,7 @@ from bench.reproduction.claims.verdicts import (
     tally_stable,
 )
 from bench.reproduction.lines import NO_POINT, judge_lines, judge_trend
+from bench.reproduction.messages import PAPER_BYTES_PER_CELL
 from bench.reproduction.points import PAPER_CONTRIBUTIONS, PAPER_HPDP
 from bench.reproduction.summary import Figures
 
@@ -23,6 +24,7 @@ FIRST_SHARE = 0.3
 COMPONENTS = 7
 ACCURACY = 0.8
 AT = float(PAPER_CONTRIBUTIONS["nltcs"])
+ADULT_BITS = 52
 BETTER_TARGETS = ("wrong education", "wrong money", "wrong outside")
 
 
@@ -93,3 +95,13 @@ def improves_with_parties(figures: Figures) -> Judgement:
 def noise_is_central(figures: Figures) -> Judgement:
     """Sections 4 and 5.3: with one share of noise the distance does not depend on K."""
     return judge_trend(figures, "parties", (PAPER_HPDP,), ("tvd2", "tvd3"), BOTH, tally_stable)
+
+
+def sends_few_numbers(figures: Figures) -> Judgement:
+    """Section 4.2.2, first stage: M p^2 numbers, against those that Synod's moments have on p bits."""
+    line = figures.series("messages", "adult", PAPER_HPDP, "paper_bytes")
+    shares = {x: estimate.mean / PAPER_BYTES_PER_CELL / (x * ADULT_BITS**2) for x, estimate in line.items()}
+    if not shares:
+        return Judgement(Verdict.UNKNOWN, NO_POINT)
+    told = f"{min(shares.values()):.2f} to {max(shares.values()):.2f} of M p² at every M: a scatter matrix is symmetric"
+    return Judgement(Verdict.HOLDS if max(shares.values()) <= 1 else Verdict.FAILS, told)

@@ -23,6 +23,7 @@ from synod.common.study.study import Study
 from synod.v1 import query_pb2 as pb
 
 Counts = NDArray[np.int64]
+Floats = NDArray[np.float64]
 AnswerT = TypeVar("AnswerT")
 MessageT = TypeVar("MessageT", bound=Message)
 
@@ -57,6 +58,13 @@ class Query(ABC, Generic[AnswerT]):
     @abstractmethod
     def size(self, study: Study) -> Limit:
         """How large the query is, in the terms of a step's limit."""
+
+    def exceeds(self, limit: Limit, study: Study) -> bool:
+        """Whether it is beyond what a limit says of something that is not counted for its own sake, since that could
+        take long; looked at when all else is within the limit.
+        """
+        del limit, study
+        return False
 
     @abstractmethod
     def law(self, step: Step, study: Study) -> dict[str, Json] | None:
@@ -101,14 +109,85 @@ class NoiseRun:
     numbers: int
     law: NoiseLaw
 
+    @property
+    def laws(self) -> tuple[NoiseLaw, ...]:
+        """The laws that occur."""
+        return (self.law,)
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise on an integer, on average."""
+        return self.law.variance
+
+    def variances(self) -> Floats:
+        """The variance of the noise on each integer."""
+        return np.full(self.numbers, self.law.variance)
+
+    def sample(self, *, coins: Coins) -> Counts:
+        """One party's noise."""
+        return self.law.sample(self.numbers, coins=coins)
+
     def to_json(self) -> dict[str, Json]:
         """The run in exact numbers."""
         return {"numbers": self.numbers, **self.law.to_json()}
 
 
-def sample_runs(runs: Sequence[NoiseRun], *, coins: Coins) -> Counts:
+@dataclass(frozen=True, slots=True)
+class NoisePattern:
+    """Runs that follow each other, and all of them again, so many times: the cells of a table whose noise depends on
+    one of its values.
+    """
+
+    times: int
+    runs: tuple[NoiseRun, ...]
+
+    @property
+    def numbers(self) -> int:
+        """How many integers there are."""
+        return self.times * sum(run.numbers for run in self.runs)
+
+    @property
+    def laws(self) -> tuple[NoiseLaw, ...]:
+        """The laws that occur, each once, by first occurrence."""
+        return tuple(dict.fromkeys(run.law for run in self.runs))
+
+    @property
+    def variance(self) -> float:
+        """The variance of the noise on an integer, on average."""
+        return self.times * sum(run.numbers * run.law.variance for run in self.runs) / self.numbers
+
+    def variances(self) -> Floats:
+        """The variance of the noise on each integer."""
+        return np.tile(np.concatenate([run.variances() for run in self.runs]), self.times)
+
+    def sample(self, *, coins: Coins) -> Counts:
+        """One party's noise: that of each law is drawn at once, in the order of `laws`, and put where it belongs.
+
+        Guarantee: which integer gets which draw follows from the pattern alone, so the noise on each integer is an
+        independent draw of its law.
+        """
+        places = {law: place for place, law in enumerate(self.laws)}
+        once = np.repeat([places[run.law] for run in self.runs], [run.numbers for run in self.runs])
+        owners = np.tile(once.astype(np.min_scalar_type(len(places))), self.times)
+        noise = np.empty(self.numbers, dtype=np.int64)
+        for law, place in places.items():
+            own = owners == place
+            noise[own] = law.sample(int(np.count_nonzero(own)), coins=coins)
+        return noise
+
+    def to_json(self) -> dict[str, Json]:
+        """The pattern in exact numbers."""
+        runs: list[Json] = [run.to_json() for run in self.runs]
+        return {"times": self.times, "runs": runs}
+
+
+Noise = NoiseRun | NoisePattern
+
+
+def sample_runs(runs: Sequence[Noise], *, coins: Coins) -> Counts:
     """One party's noise on all integers, run after run."""
-    return np.concatenate([run.law.sample(run.numbers, coins=coins) for run in runs])
+    drawn = [run.sample(coins=coins) for run in runs]
+    return drawn[0] if len(drawn) == 1 else np.concatenate(drawn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +196,7 @@ class SumTerms:
 
     low: int
     high: int
-    runs: tuple[NoiseRun, ...]
+    runs: tuple[Noise, ...]
     noise_bound: int
 
     @property
@@ -128,7 +207,7 @@ class SumTerms:
     @property
     def variance(self) -> float:
         """The variance of the noise on an integer, on average."""
-        return sum(run.numbers * run.law.variance for run in self.runs) / self.length
+        return sum(run.numbers * run.variance for run in self.runs) / self.length
 
     def layout(self, key_bits: int) -> SlotLayout:
         """How the integers are packed into plaintexts."""
@@ -143,7 +222,7 @@ class SumQuery(Query[AnswerT]):
     """
 
     @abstractmethod
-    def runs(self, step: Step, study: Study) -> tuple[NoiseRun, ...]:
+    def runs(self, step: Step, study: Study) -> tuple[Noise, ...]:
         """The noise on the vector of sums, which has an integer for each that the runs count."""
 
     @abstractmethod
@@ -204,7 +283,9 @@ def _sum_terms(query: SumQuery[Any], step: Step, study: Study) -> SumTerms:
     runs = query.runs(step, study)
     length = sum(run.numbers for run in runs)
     assert length == query.size(study).numbers
-    return SumTerms(low, high, runs, max(law.bound(length) for law in _noisiest({run.law for run in runs})))
+    return SumTerms(
+        low, high, runs, max(law.bound(length) for law in _noisiest({law for run in runs for law in run.laws}))
+    )
 
 
 def _noisiest(laws: Collection[NoiseLaw]) -> list[NoiseLaw]:
@@ -233,6 +314,8 @@ def check_within(query: Query[Any], step: Step, study: Study) -> None:
         raise refused("the query is larger than the approved plan allows.")
     if size.score != limit.score:
         raise refused("the query asks for another score than the approved plan.")
+    if query.exceeds(limit, study):
+        raise refused("the query has more options than the approved plan allows.")
 
 
 def parse_exactly(kind: type[MessageT], payload: bytes) -> MessageT:

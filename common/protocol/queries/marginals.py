@@ -6,25 +6,37 @@ An entry of a set is a feature of the study, or, from the number of features on,
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache, partial
 from itertools import pairwise
 from math import prod, sqrt
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
 from synod.common.crypto.canonical import Json
 from synod.common.crypto.packing import plan_slots
-from synod.common.privacy.laws import TABLE, noise_for
-from synod.common.protocol.queries.base import ClearQuery, Counts, NoiseRun, SumQuery, parse_exactly, sum_law
+from synod.common.privacy.laws import TABLE, NoiseLaw, noise_for
+from synod.common.protocol.queries.base import (
+    ClearQuery,
+    Counts,
+    Floats,
+    Noise,
+    NoisePattern,
+    NoiseRun,
+    SumQuery,
+    parse_exactly,
+    sum_law,
+)
 from synod.common.protocol.queries.reading import is_ascending, read_whole, read_wholes
 from synod.common.protocol.steps import Limit, QueryKind, Step
 from synod.common.runtime.errors import check_failed, invalid
-from synod.common.study.features import sizes_of
+from synod.common.study.features import bases_of, sizes_of
 from synod.common.study.study import Study
 from synod.v1 import query_pb2 as pb
 
 Sets = tuple[tuple[int, ...], ...]
 LARGEST_SHARE = 1 << 20
+LARGEST_WEIGHT = 64
 VARINT_BYTES = 10
 INDEX_BYTES = 3  # a feature or a group is below 2^21
 OVERHEAD_BYTES = 16
@@ -53,16 +65,38 @@ class Grouping:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How much of its table's part a cell has, by its value of one entry: w / (the largest w) of it."""
+
+    entry: int
+    values: tuple[int, ...]
+
+    def to_json(self) -> list[Json]:
+        """The entry, and the weight of each of its values."""
+        return [self.entry, list(self.values)]
+
+    def is_sound(self, entries: tuple[int, ...], sizes: Sequence[int]) -> bool:
+        """Whether these are weights of all values of one of these entries."""
+        return (
+            self.entry in entries
+            and len(self.values) == sizes[self.entry]
+            and all(1 <= weight <= LARGEST_WEIGHT for weight in self.values)
+        )
+
+
 @dataclass(frozen=True)
 class Tables:
     """Sets of features or groupings, each of which is counted in a table: what both kinds of marginals ask for.
 
-    `shares` say how the step's budget is divided among the tables; without any, evenly.
+    `shares` say how the step's budget is divided among the tables; without any, evenly. `weights` say, for each table
+    or for none, which of its cells have noise for less than the table's part.
     """
 
     sets: Sets
     groupings: tuple[Grouping, ...] = ()
     shares: tuple[int, ...] = ()
+    weights: tuple[Weights | None, ...] = ()
     kind: ClassVar[QueryKind]
 
     def to_json(self) -> dict[str, Json]:
@@ -72,6 +106,8 @@ class Tables:
             written["groupings"] = [[one.feature, list(one.groups)] for one in self.groupings]
         if self.shares:
             written["shares"] = list(self.shares)
+        if self.weights:
+            written["weights"] = [None if one is None else one.to_json() for one in self.weights]
         return written
 
     @classmethod
@@ -79,11 +115,14 @@ class Tables:
         """Reads the canonical form."""
         sets = tuple(read_wholes(entries) for entries in data["sets"])
         groupings = (Grouping(read_whole(feature), read_wholes(one)) for feature, one in data.get("groupings", ()))
-        return cls(sets, tuple(groupings), read_wholes(data.get("shares", ())))
+        weights = (None if one is None else _read_weights(*one) for one in data.get("weights", ()))
+        return cls(sets, tuple(groupings), read_wholes(data.get("shares", ())), tuple(weights))
 
     def check(self, study: Study) -> None:
-        """1. Groupings are sound, each of another feature, and only where features are whole codes; 2. every set names
-        features or groupings, in the order of their features, each feature once; 3. there is a share for each table.
+        """1. Groupings are sound, each of another feature, and only where features are whole codes without levels;
+        2. every set names features or groupings, in the order of their base features, each of these once and on one
+        level; 3. there is a share for each table, or none at all; 4. so are weights, which some table has, for each
+        value of one of its entries.
         """
         sizes = sizes_of(study)
         # 1
@@ -91,9 +130,9 @@ class Tables:
         if not all(one.is_sound(sizes) for one in self.groupings) or not is_ascending(grouped, len(sizes)):
             raise invalid("the query's groupings are not groupings of the study's features.")
         if self.groupings and study.method.feature_encoding != "vanilla":
-            raise invalid("the query groups the values of features that are bits.")
+            raise invalid("the query groups the values of features that are bits or levels.")
         # 2
-        bases = [*range(len(sizes)), *grouped]
+        bases = [*bases_of(study), *grouped]
         for entries in self.sets:
             known = all(0 <= entry < len(bases) for entry in entries)
             if not entries or not known or any(bases[a] >= bases[b] for a, b in pairwise(entries)):
@@ -105,14 +144,24 @@ class Tables:
             len(self.shares) != len(self.sets) or not all(1 <= s <= LARGEST_SHARE for s in self.shares)
         ):
             raise invalid("the query's shares are not one for each table.")
+        # 4
+        if self.weights and (len(self.weights) != len(self.sets) or not any(self.weights)):
+            raise invalid("the query's weights are not one for each table.")
+        known_sizes = self.entry_sizes(study)
+        pairs = zip(self.sets, self.weights, strict=False)
+        if not all(one is None or one.is_sound(entries, known_sizes) for entries, one in pairs):
+            raise invalid("the query's weights are not those of all values of an entry of their table.")
 
     @classmethod
     def message_bytes(cls, step: Step, study: Study) -> int:
-        """A set has at most as many features as have two values each in a table of the largest size."""
+        """A set has at most as many features as have two values each in a table of the largest size. A weight is a
+        byte, and a table has no more of them than its largest feature has values.
+        """
         sizes = sizes_of(study)
         features = min(len(sizes), max(step.limit.cells, 2).bit_length())
-        tables = step.limit.tables * (OVERHEAD_BYTES + INDEX_BYTES * (features + 1))
-        return OVERHEAD_BYTES + tables + sum(OVERHEAD_BYTES + INDEX_BYTES * size for size in sizes)
+        tables = step.limit.tables * (2 * OVERHEAD_BYTES + INDEX_BYTES * (features + 2))
+        weights = min(step.limit.numbers, step.limit.tables * max(sizes))
+        return OVERHEAD_BYTES + tables + weights + sum(OVERHEAD_BYTES + INDEX_BYTES * size for size in sizes)
 
     def entry_sizes(self, study: Study) -> tuple[int, ...]:
         """How many values each entry that a set may name has."""
@@ -133,6 +182,38 @@ class Tables:
         whole = sum(shares)
         return [Fraction(share, whole) for share in shares]
 
+    def noise_law(self, step: Step, study: Study, part: Fraction) -> NoiseLaw:
+        """The noise on a count that has this part of the step's cost."""
+        raise NotImplementedError
+
+    def table_noise(self, step: Step, study: Study) -> list[Noise]:
+        """The noise on each table.
+
+        Guarantee: let p be the table's part of the cost. A cell of weight w has noise for p w / w_max, made for counts
+        of which two change by 1; so the change of one of them costs at most half of that. A replaced row changes two
+        cells of the table at most, of weights w and w': (w + w') / (2 w_max) of p, at most p.
+        """
+        sizes, law = self.entry_sizes(study), cache(partial(self.noise_law, step, study))
+        weights = self.weights or (None,) * len(self.sets)
+        found: list[Noise] = []
+        for entries, part, own in zip(self.sets, self.parts(), weights, strict=True):
+            if own is None:
+                found.append(NoiseRun(prod(sizes[entry] for entry in entries), law(part)))
+                continue
+            place, most = entries.index(own.entry), max(own.values)
+            times, numbers = (prod(sizes[e] for e in side) for side in (entries[:place], entries[place + 1 :]))
+            runs = _join_runs([NoiseRun(numbers, law(part * Fraction(weight, most))) for weight in own.values])
+            found.append(NoisePattern(times, runs) if len(runs) > 1 else NoiseRun(times * runs[0].numbers, runs[0].law))
+        return found
+
+    def variances(self, step: Step, study: Study) -> list[float]:
+        """The variance of the noise on a cell of each table; where cells differ, on average."""
+        return [noise.variance for noise in self.table_noise(step, study)]
+
+    def cell_variances(self, step: Step, study: Study) -> list[Floats]:
+        """The variance of the noise on each cell of each table, in C order."""
+        return [noise.variances() for noise in self.table_noise(step, study)]
+
     def size(self, study: Study) -> Limit:
         """All cells, tables, and the cells of the largest table."""
         cells = self.cells(study)
@@ -148,15 +229,23 @@ def cells_of(sets: Sequence[tuple[int, ...]], study: Study) -> list[int]:
     return Tables(tuple(sets)).cells(study)
 
 
-def _join_runs(runs: Sequence[NoiseRun]) -> tuple[NoiseRun, ...]:
+NoiseT = TypeVar("NoiseT", NoiseRun, Noise)
+
+
+def _join_runs(runs: Sequence[NoiseT]) -> tuple[NoiseT, ...]:
     """The same with neighbours of equal law as one."""
-    joined: list[NoiseRun] = []
+    joined: list[NoiseT] = []
     for run in runs:
-        if joined and joined[-1].law == run.law:
-            joined[-1] = NoiseRun(joined[-1].numbers + run.numbers, run.law)
+        last = joined[-1] if joined else None
+        if isinstance(run, NoiseRun) and isinstance(last, NoiseRun) and last.law == run.law:
+            joined[-1] = NoiseRun(last.numbers + run.numbers, run.law)
         else:
             joined.append(run)
     return tuple(joined)
+
+
+def _read_weights(entry: Any, values: Any) -> Weights:
+    return Weights(read_whole(entry), read_wholes(values))
 
 
 def _write_tables(tables: Tables) -> dict[str, Any]:
@@ -164,13 +253,17 @@ def _write_tables(tables: Tables) -> dict[str, Any]:
         "sets": [pb.FeatureSet(features=entries) for entries in tables.sets],
         "groupings": [pb.Grouping(feature=one.feature, groups=one.groups) for one in tables.groupings],
         "shares": tables.shares,
+        "weights": [pb.Weights(entry=one.entry, weights=one.values) if one else pb.Weights() for one in tables.weights],
     }
 
 
-def _read_tables(message: pb.SumMarginals | pb.LocalMarginals) -> tuple[Sets, tuple[Grouping, ...], tuple[int, ...]]:
-    sets = tuple(tuple(one.features) for one in message.sets)
-    groupings = tuple(Grouping(one.feature, tuple(one.groups)) for one in message.groupings)
-    return sets, groupings, tuple(message.shares)
+def _read_tables(message: pb.SumMarginals | pb.LocalMarginals) -> dict[str, Any]:
+    return {
+        "sets": tuple(tuple(one.features) for one in message.sets),
+        "groupings": tuple(Grouping(one.feature, tuple(one.groups)) for one in message.groupings),
+        "shares": tuple(message.shares),
+        "weights": tuple(Weights(one.entry, tuple(one.weights)) if one.weights else None for one in message.weights),
+    }
 
 
 @dataclass(frozen=True)
@@ -179,7 +272,7 @@ class SumMarginals(Tables, SumQuery[list[Counts]]):
 
     Guarantee: the groups of a feature partition its values, so a row lies in one cell of each table, and replacing it
     changes two cells by 1: L1 and L2 squared are 2 for each table. Each table has noise for its part of the step's
-    cost, and the parts add up to 1.
+    cost (`table_noise`), and the parts add up to 1.
     """
 
     kind: ClassVar[QueryKind] = QueryKind.SUM_MARGINALS
@@ -191,24 +284,24 @@ class SumMarginals(Tables, SumQuery[list[Counts]]):
     @classmethod
     def from_proto(cls, message: pb.Query) -> Self:
         """Reads the message."""
-        return cls(*_read_tables(message.sum_marginals))
+        return cls(**_read_tables(message.sum_marginals))
 
     @classmethod
     def check_room(cls, step: Step, study: Study) -> None:
-        """As many tables as the step allows, of even shares, must still have noise that can be drawn and packed."""
+        """As many tables as the step allows, of even shares and without weights, must still have noise that can be
+        drawn and packed.
+        """
         law = sum_law(step, study, TABLE.times(step.limit.tables))
         numbers = step.limit.numbers
         plan_slots(numbers, 0, study.total_rows, law.bound(numbers), study.key_bits)
 
-    def runs(self, step: Step, study: Study) -> tuple[NoiseRun, ...]:
-        """A law for each table, or for many where they have the same."""
-        laws = {part: sum_law(step, study, TABLE, part=part) for part in set(self.parts())}
-        pairs = zip(self.cells(study), self.parts(), strict=True)
-        return _join_runs([NoiseRun(cells, laws[part]) for cells, part in pairs])
+    def noise_law(self, step: Step, study: Study, part: Fraction) -> NoiseLaw:
+        """One share of noise, divided over all parties."""
+        return sum_law(step, study, TABLE, part=part)
 
-    def variances(self, step: Step, study: Study) -> list[float]:
-        """The variance of the noise on a cell of each table."""
-        return [sum_law(step, study, TABLE, part=part).variance for part in self.parts()]
+    def runs(self, step: Step, study: Study) -> tuple[Noise, ...]:
+        """A law for each table, or for many where they have the same; a table with weights has several."""
+        return _join_runs(self.table_noise(step, study))
 
     def cell_to_noise(self, step: Step, study: Study) -> float:
         """How many rows an average cell has, in deviations of the noise on it."""
@@ -246,7 +339,7 @@ class LocalMarginals(Tables, ClearQuery[list[Counts]]):
     @classmethod
     def from_proto(cls, message: pb.Query) -> Self:
         """Reads the message."""
-        return cls(*_read_tables(message.local_marginals))
+        return cls(**_read_tables(message.local_marginals))
 
     @classmethod
     def check_room(cls, step: Step, study: Study) -> None:
@@ -254,17 +347,17 @@ class LocalMarginals(Tables, ClearQuery[list[Counts]]):
         del study
         noise_for(step.cost, TABLE.times(step.limit.tables))
 
-    def runs(self, step: Step, study: Study) -> tuple[NoiseRun, ...]:
+    def noise_law(self, step: Step, study: Study, part: Fraction) -> NoiseLaw:
+        """All of the noise, the party's own."""
+        del study
+        return noise_for(step.cost, TABLE, part=part)
+
+    def runs(self, step: Step, study: Study) -> tuple[Noise, ...]:
         """The party's own noise.
 
         Guarantee: that of `SumMarginals`; the noise is all the party's own.
         """
-        pairs = zip(self.cells(study), self.parts(), strict=True)
-        return _join_runs([NoiseRun(cells, noise_for(step.cost, TABLE, part=part)) for cells, part in pairs])
-
-    def variances(self, step: Step) -> list[float]:
-        """The variance of the noise on a cell of each table."""
-        return [noise_for(step.cost, TABLE, part=part).variance for part in self.parts()]
+        return _join_runs(self.table_noise(step, study))
 
     def law(self, step: Step, study: Study) -> dict[str, Json] | None:
         """The law of the party's own noise."""

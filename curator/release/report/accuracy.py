@@ -10,10 +10,11 @@ from itertools import combinations
 
 from synod.common.protocol.queries.moments import moment_design
 from synod.common.study.encoding import codings_of
-from synod.common.study.features import features_of
+from synod.common.study.features import base_count, features_of
 from synod.common.study.study import Study
 from synod.curator.methods.base import CountError, Publication
 from synod.curator.network.evidence import Evidence
+from synod.curator.network.levels import Levels, levels_of
 from synod.curator.release.report.margins import moment_deviation
 from synod.curator.release.report.models.graph import has_bits, read_networks
 from synod.curator.release.report.wording import percent_about
@@ -53,7 +54,7 @@ def _table_values(study: Study, publication: Publication) -> Iterator[tuple[int,
     """The same for each column of which a table was released, alone or with others."""
     features, evidence = features_of(study), Evidence(study, list(publication.tables))
     for index, coding in enumerate(codings_of(study)):
-        own = tuple(i for i, feature in enumerate(features) if feature.attribute == index)
+        own = tuple(i for i, one in enumerate(features) if one.attribute == index and not one.level)
         table = evidence.counted(own) if own else None
         if table is not None:
             yield coding.size, table.variance
@@ -82,29 +83,39 @@ def _without_categories(study: Study) -> str:
 
 
 def table_error(study: Study, publication: Publication) -> CountError:
-    """Cells of two features that are in one table of a network, from all released tables that hold both."""
-    features, evidence = features_of(study), Evidence(study, list(publication.tables))
-    families = {tuple(sorted(p.family)) for network in read_networks(publication).values() for p in network.pairs}
-    met = {pair for family in families for pair in combinations(family, 2)}
-    together = sorted((x, y) for x, y in met if features[x].attribute != features[y].attribute)
-    rows = _rows_of_pairs(publication)
+    """Cells of two features that are in one table of a network, from all released tables that hold both, each on the
+    coarsest level that a network has.
+    """
+    features, evidence, levels = features_of(study), Evidence(study, list(publication.tables)), levels_of(study)
+    networks = read_networks(study, publication).values()
+    families = {levels.order(p.family) for network in networks for p in network.pairs}
+    met: dict[tuple[int, int], tuple[int, int]] = {}
+    for x, y in sorted(pair for family in families for pair in combinations(family, 2)):
+        if features[x].attribute != features[y].attribute:
+            bases = levels.base(x), levels.base(y)
+            coarsest = met.get(bases, (x, y))
+            met[bases] = max(x, coarsest[0]), max(y, coarsest[1])
+    together = sorted(met)
+    rows = _rows_of_pairs(publication, levels)
     covered = [pair for pair in together if rows[pair] >= study.total_rows]
-    looked_at = covered[:: 1 + len(covered) // MOST_PAIRS]
+    looked_at = [met[pair] for pair in covered[:: 1 + len(covered) // MOST_PAIRS]]
     variances = [table.variance for table in map(evidence.counted, looked_at) if table is not None]
     deviation = math.sqrt(math.fsum(variances) / len(variances)) if variances else None
-    sizes = Counter(feature.attribute for feature in features).values()
-    pairs = math.comb(len(features), 2) - sum(math.comb(size, 2) for size in sizes)
+    sizes = Counter(feature.attribute for feature in features if not feature.level).values()
+    pairs = math.comb(base_count(study), 2) - sum(math.comb(size, 2) for size in sizes)
     partial = len(together) - len(covered)
     otherwise = PARTIES_APART if partial else INDEPENDENT
     return CountError(deviation, pairs, len(covered), FEATURES, otherwise, partial, has_bits(study))
 
 
-def _rows_of_pairs(publication: Publication) -> Counter[tuple[int, int]]:
-    """In how many rows each pair of features was counted; rows that were counted for all and for one count twice."""
+def _rows_of_pairs(publication: Publication, levels: Levels) -> Counter[tuple[int, int]]:
+    """In how many rows each pair of base features was counted, on whatever level; rows that were counted for all and
+    for one count twice.
+    """
     counted = {
         (pair, table.party): table.rows
         for table in publication.tables
-        for pair in combinations(sorted(table.features), 2)
+        for pair in combinations(sorted(map(levels.base, table.features)), 2)
     }
     rows: Counter[tuple[int, int]] = Counter()
     for (pair, _), count in counted.items():

@@ -121,5 +121,5 @@ def draw_histogram(readings: Sequence[Reading], title: str, words: str, faint: i
     base = tag("path", d="M0 100H1000", class_="track")
     head = (tag("title", title), tag("desc", words))
     return tag(
-        "svg", *head, *columns, base, role="img", class_="histogram", viewBox="0 0 1000 101", preserveAspectRatio="none"
+        "svg", *head, *columns, base, role="img", class_="outline", viewBox="0 0 1000 101", preserveAspectRatio="none"
     )

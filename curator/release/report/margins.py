@@ -197,7 +197,7 @@ def _table_margins(study: Study, evidence: Evidence, counts: Sequence[NDArray[np
     features, codings = features_of(study), codings_of(study)
     values = space_of(study).encode([np.arange(coding.size, dtype=coding.dtype) for coding in codings])
     for index, coding in enumerate(codings):
-        own = [i for i, feature in enumerate(features) if feature.attribute == index]
+        own = [i for i, feature in enumerate(features) if feature.attribute == index and not feature.level]
         if not own:
             yield constant_margin(coding)
             continue

@@ -1,7 +1,7 @@
 """The section on the budget: what epsilon, and delta where there is one, promise, and where it went."""
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from string import ascii_uppercase
@@ -163,9 +163,15 @@ def _describe_law(study: Study, law: Mapping[str, Any]) -> list[tuple[str, str, 
     """
     against = "everybody else" if len(study.roster) == 1 else law["protects_against"]
     found: dict[str, list[Mapping[str, str]]] = {}
-    for run in law.get("runs", [law]):
+    for run in _flatten(law.get("runs", [law])):
         found.setdefault(run["law"], []).append(run)
     return [(name, _name_numbers(runs), against) for name, runs in found.items()]
+
+
+def _flatten(runs: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Runs, and those of patterns, in which runs follow each other many times."""
+    for run in runs:
+        yield from run.get("runs", [run])
 
 
 def _name_numbers(runs: Sequence[Mapping[str, str]]) -> str:

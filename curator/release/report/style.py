@@ -67,7 +67,7 @@ break-inside:avoid}
 .label{display:block;font-size:.875rem;line-height:1.35}
 .strip{display:block;width:100%;height:15px;overflow:visible}
 .chart .strip{position:absolute;left:0;bottom:.3rem}
-.histogram{display:block;width:100%;height:92px}
+.outline{display:block;width:100%;height:92px}
 .ends{display:flex;justify-content:space-between;gap:1rem;color:var(--soft);font-size:.8125rem}
 .bar{fill:var(--bar)}
 .faint{fill:var(--faint)}

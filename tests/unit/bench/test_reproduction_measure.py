@@ -15,8 +15,8 @@ from bench.reproduction.tables import MADE_ROWS, MADE_SIZES, Rows, deal_rows, lo
 from synod.common.models.candidates import maximal_sets
 from synod.common.privacy.coins import Coins
 from synod.common.runtime.errors import SynodError
-from synod.common.study.encoding import to_bins
-from synod.common.study.features import sizes_of, space_of
+from synod.common.study.encoding import codings_of, to_bins
+from synod.common.study.features import FeatureSpace, sizes_of
 from synod.deploy.evaluate.tables import split_bits
 from synod.party.count.marginals import count_marginals
 
@@ -58,7 +58,7 @@ def test_bits_come_back_as_codes() -> None:
     wide = make_rows("adult", 200)
     bits = wide.on_bits()
     assert len(bits.columns) == 52
-    back = space_of(wide.study).decode(bits.columns, 200)
+    back = FeatureSpace(codings_of(wide.study), "binary").decode(bits.columns, 200)
     assert all(np.array_equal(a, b) for a, b in zip(wide.columns, back, strict=True))
 
 

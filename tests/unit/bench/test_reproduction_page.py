@@ -12,8 +12,8 @@ from bench.reproduction.page import FOLDER, PAGE, make_page
 from bench.reproduction.plots import draw_figures
 from bench.reproduction.points import Point
 from bench.reproduction.store import Result
-from bench.reproduction.summary import FIGURES, Figures, read_figures, summarize, write_figures
-from tests.support.figures import make_nothing, make_world
+from bench.reproduction.summary import FIGURES, Figures, merge_figures, read_figures, summarize, write_figures
+from tests.support.figures import LATER_FIGURES, RUN, make_nothing, make_world
 
 LARGEST_PICTURE = 60_000
 
@@ -29,15 +29,42 @@ def test_committed_figures_are_of_the_papers_tables_and_of_committed_code() -> N
     assert not [commit for commit in run.commits if "changes" in commit or commit == "unknown"]
 
 
-@pytest.mark.parametrize("name", sorted(FIGURES))
+COMMITTED = read_figures(DOCS / FOLDER)
+
+
+@pytest.mark.parametrize("name", sorted(name for name in FIGURES if COMMITTED.rows[name]))
 def test_committed_pictures_are_small(name: str) -> None:
     picture = DOCS / FOLDER / f"{name}.png"
     assert 1_000 < picture.stat().st_size < LARGEST_PICTURE
 
 
+def test_only_figures_of_later_methods_are_empty() -> None:
+    empty = {name for name in FIGURES if not COMMITTED.rows[name]}
+    assert empty <= LATER_FIGURES
+
+
 def test_no_row_of_a_table_is_committed() -> None:
     names = {path.name for path in (DOCS / FOLDER).iterdir()}
-    assert names == {"run.json", *(f"{name}.{kind}" for name in FIGURES for kind in ("csv", "png"))}
+    drawn = {f"{name}.png" for name in FIGURES if COMMITTED.rows[name]}
+    assert names == {"run.json", *(f"{name}.csv" for name in FIGURES), *drawn}
+
+
+def test_measuring_a_part_keeps_the_other_numbers() -> None:
+    old, new = make_world(is_true=True), make_world(is_true=False)
+    only = replace(new, rows={**make_nothing().rows, "rivals": new.rows["rivals"]}, run=replace(RUN, commits=("xyz",)))
+    merged = merge_figures(old, only)
+    assert set(merged.rows["rivals"]) == set(new.rows["rivals"])
+    assert {name: set(rows) for name, rows in merged.rows.items() if name != "rivals"} == {
+        name: set(rows) for name, rows in old.rows.items() if name != "rivals"
+    }
+    assert merged.run.commits == ("abc", "xyz")
+
+
+def test_a_part_goes_into_a_folder_that_has_the_rest(tmp_path: Path) -> None:
+    write_figures(make_world(is_true=True), tmp_path / FOLDER)
+    (tmp_path / FOLDER / "rivals.csv").unlink()
+    assert read_figures(tmp_path / FOLDER).rows["rivals"] == ()
+    assert read_figures(tmp_path / FOLDER).rows["views"]
 
 
 def test_figures_survive_being_written(tmp_path: Path) -> None:
@@ -121,6 +148,24 @@ def test_refused_points_and_other_settings_stay_out() -> None:
     assert not rows["epsilon"]
     assert not rows["parties"]
     assert [row.x for row in rows["components"]] == [0.5]
+
+
+def test_lines_of_an_experiment_are_told_apart_by_epsilon() -> None:
+    points = [Point("beta", "privbayes", "nltcs", epsilon=epsilon, setting="0.3") for epsilon in ("0.2", "0.8")]
+    rows = summarize([Result(point, {"tvd3": 0.1}, "abc", "2026-01-01") for point in points])
+    assert [(row.method, row.x, row.metric) for row in rows["beta"]] == [
+        ("privbayes, ε = 0.2", 0.3, "tvd3"),
+        ("privbayes, ε = 0.8", 0.3, "tvd3"),
+    ]
+
+
+def test_what_real_rows_teach_keeps_its_metric() -> None:
+    point = Point("joint", "dpcocgen", "adult", epsilon="0.2")
+    rows = summarize([Result(point, {"area sex, svm": 0.8, "real area sex, svm": 0.9}, "abc", "2026-01-01")])
+    assert [(row.method, row.metric) for row in rows["joint"]] == [
+        ("dpcocgen", "area sex, svm"),
+        ("no privacy", "area sex, svm"),
+    ]
 
 
 def test_series_are_sorted_by_their_axis() -> None:

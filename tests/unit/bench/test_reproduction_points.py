@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from bench.reproduction.points import EPSILONS, METHODS, PARTIES, Point, full_grid, quick_grid
+from bench.reproduction.grid import full_grid, quick_grid
+from bench.reproduction.points import EPSILONS, METHODS, PARTIES, Point
 
 SOURCES = {"nltcs": "aaa", "adult": "bbb"}
 
@@ -28,6 +29,7 @@ def test_a_key_is_the_same_in_every_run() -> None:
         {"epsilon": "0.4"},
         {"contribution": "0.5"},
         {"features": 8},
+        {"setting": "3"},
         {"seed": 1},
     ],
 )
@@ -55,5 +57,5 @@ def test_one_run_of_everything_comes_before_the_next() -> None:
 
 def test_the_quick_grid_is_small_and_a_part_of_the_full_one() -> None:
     quick = {point.key for point in quick_grid().points(SOURCES)}
-    assert 30 < len(quick) < 80
+    assert 30 < len(quick) < 100
     assert quick <= {point.key for point in full_grid(1, 0).points(SOURCES)}

@@ -43,9 +43,9 @@ def test_1_this_party_is_on_the_roster_under_its_own_key(tmp_path: Path) -> None
 
 
 def test_2_the_method_is_allowed(tmp_path: Path) -> None:
-    assert "hpdp-dp is not among" in refusal(make_settings(tmp_path, methods=["privbayes"]), make_study())
+    assert "hpdp-dp is not among" in refusal(make_settings(tmp_path, methods=["dpcocgen"]), make_study())
     assert "hpdp-dp is not among" in refusal(make_settings(tmp_path, methods=[]), make_study())
-    check(make_settings(tmp_path, methods=["privbayes", "hpdp-dp"]), make_study())
+    check(make_settings(tmp_path, methods=["dpcocgen", "hpdp-dp"]), make_study())
 
 
 def test_3_epsilon_is_within_the_cap_for_one_study(tmp_path: Path) -> None:
@@ -157,7 +157,13 @@ def test_5_the_unit_of_privacy_is_never_asked_for(tmp_path: Path) -> None:
 
 
 def test_6_answers_of_its_own_need_leave(tmp_path: Path) -> None:
-    for method, is_local in (("dp-subn", True), ("independent", True), ("dp-ccbn", False), ("hpdp-dp", False)):
+    for method, is_local in (
+        ("dp-subn", True),
+        ("independent", True),
+        ("privbayes", True),
+        ("dp-ccbn", False),
+        ("hpdp-dp", False),
+    ):
         study = make_study(method={"name": method}, schema=BITS, rows=(4000, 500, 600))
         check(make_settings(tmp_path, allow_local_queries=True), study)
         if is_local:

@@ -72,14 +72,14 @@ def _value(attribute: int, code: int, study: Study) -> str:
     return categories[code] if code < len(categories) else MISSING
 
 
-def show_components(study: Study, publication: Publication, *, asked: float) -> Html:
-    """The components with their shares of variance, and the first one's loadings; `asked` is the contribution rate."""
+def show_components(study: Study, publication: Publication, *, asked: str) -> Html:
+    """The components with their shares of variance, and the first one's loadings; `asked`: what the study wanted."""
     found = read_components(study, publication)
     columns = len(found.kept) + found.dropped
     words = (
         f"The {plural(columns, 'column')} that the model works with move together along "
         f"{plural(len(found.kept), 'direction')}, which carry {percent(sum(found.kept))} of the variance; "
-        f"{percent(asked)} were asked for."
+        f"{asked}."
     )
     if found.dropped:
         words += f" The other {whole(found.dropped)} are replaced by plain noise of the same size."

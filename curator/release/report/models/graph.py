@@ -31,25 +31,29 @@ class Lane:
     places: dict[int, tuple[int, int]]
 
 
-def read_networks(publication: Publication) -> dict[str, Network]:
+def read_networks(study: Study, publication: Publication) -> dict[str, Network]:
     """The networks of a model: one that everybody shares, named by an empty text, or one for each party."""
     model: Any = publication.model
     if "network" in model:
-        return {"": network_from_json(model["network"])}
-    return {own["party"]: network_from_json(own["network"]) for own in model["networks"]}
+        return {"": network_from_json(model["network"], study)}
+    return {own["party"]: network_from_json(own["network"], study) for own in model["networks"]}
 
 
 def has_bits(study: Study) -> bool:
-    """Whether some attribute is more than one feature."""
-    owners = [feature.attribute for feature in features_of(study)]
+    """Whether some attribute is more than one feature, its levels aside."""
+    owners = [feature.attribute for feature in features_of(study) if not feature.level]
     return len(set(owners)) < len(owners)
 
 
 def name_feature(study: Study, feature: int) -> str:
-    """An attribute's name, with the number of the bit if it is split: bits count from the highest."""
+    """An attribute's name, with the number of the bit if it is split, bits counting from the highest, or with the
+    number of groups if it is a coarser level.
+    """
     features = features_of(study)
     one = features[feature]
     name = plain(study.attributes[one.attribute].name)
+    if one.level:
+        return f"{name}, in {one.size} groups"
     if one.bit is None:
         return name
     bits = [other.bit for other in features if other.attribute == one.attribute]
@@ -60,7 +64,8 @@ def layer_features(network: Network) -> dict[int, int]:
     """The column of each feature: one more than the last of its parents."""
     layers: dict[int, int] = {}
     for pair in network.pairs:
-        layers[pair.feature] = 1 + max((layers[parent] for parent in pair.parents), default=-1)
+        parents = (network.levels.base(parent) for parent in pair.parents)
+        layers[pair.feature] = 1 + max((layers[parent] for parent in parents), default=-1)
     return layers
 
 
@@ -68,7 +73,7 @@ def arrange_lanes(study: Study, network: Network) -> list[Lane]:
     """Lanes from top to bottom: attributes whose features come early first."""
     layers, features = layer_features(network), features_of(study)
     members: dict[int, list[int]] = {}
-    for index, feature in enumerate(features):
+    for index, feature in enumerate(features[: len(network.pairs)]):
         members.setdefault(feature.attribute, []).append(index)
     order = sorted(members, key=lambda a: (round(sum(layers[i] for i in members[a]) / len(members[a]), 6), a))
     lanes, top = [], 0.0

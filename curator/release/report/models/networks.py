@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from synod.common.study.study import Study
 from synod.curator.methods.base import ModelSection, Publication
 from synod.curator.network.graph import Network
+from synod.curator.network.levels import PLAIN
 from synod.curator.release.report.markup import Html, join, tag
 from synod.curator.release.report.models.graph import MOST_FEATURES, draw_network, has_bits, list_parents, read_networks
 from synod.curator.release.report.wording import plural
@@ -15,7 +16,7 @@ UNCONNECTED = "Do not look for relations between columns that no arrow of the ne
 
 def describe_networks(study: Study, publication: Publication) -> ModelSection:
     """The network that everybody shares, or each party's own."""
-    networks = read_networks(publication)
+    networks = read_networks(study, publication)
     shared = networks.get("")
     content = _show_own_networks(study, networks) if shared is None else _show_network(study, shared, "all")
     return ModelSection("The network", content)
@@ -66,6 +67,8 @@ def _describe_network(study: Study, network: Network) -> str:
     words = f"It has {features} and {arrows}; no feature has more than {plural(network.degree, 'parent')}."
     if has_bits(study):
         words += " A feature is a column, or one bit of its code, 1 being the highest."
+    if network.levels != PLAIN:
+        words += " A column may be drawn from groups of another column's values; the list says how many groups."
     if not network.edges and len(network.pairs) > 1:
         words += " Without arrows the columns are drawn independently of each other: the budget allowed no more."
     return words

@@ -167,10 +167,41 @@ class Grouping(_message.Message):
 Global___Grouping: _TypeAlias = Grouping  # noqa: Y015
 
 @_typing.final
+class Weights(_message.Message):
+    """How much of its table's part of the step's cost the noise on a cell is made for, by the cell's value of one entry:
+    w / (the largest weight) of it. Empty where a table has no weights: each cell has all of the part.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENTRY_FIELD_NUMBER: _builtins.int
+    WEIGHTS_FIELD_NUMBER: _builtins.int
+    entry: _builtins.int
+    """A feature or grouping that the table's set names; 0 where there are no weights."""
+    @_builtins.property
+    def weights(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """One for each of its values or groups, 1 to 64."""
+
+    def __init__(
+        self,
+        *,
+        entry: _builtins.int = ...,
+        weights: _abc.Iterable[_builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entry", b"entry", "weights", b"weights"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Weights: _TypeAlias = Weights  # noqa: Y015
+
+@_typing.final
 class SumMarginals(_message.Message):
     """Asks for the sum over all parties of their exact counts plus one share of noise each. Replacing one row moves one
     count from a cell to another in every table: L1 sensitivity 2 and squared L2 sensitivity 2 for each set. A table
-    has the part share / (sum of shares) of the step's cost.
+    has the part share / (sum of shares) of the step's cost, and a cell of it, where there are weights, noise for
+    weight / (the table's largest weight) of that part.
 
     The answer is no message: it is the packed, masked counts, Paillier-encrypted, each ciphertext big-endian in as many
     bytes as n^2 has, one after the other. Tables follow each other in the order of `sets`, cells in C order.
@@ -181,6 +212,7 @@ class SumMarginals(_message.Message):
     SETS_FIELD_NUMBER: _builtins.int
     GROUPINGS_FIELD_NUMBER: _builtins.int
     SHARES_FIELD_NUMBER: _builtins.int
+    WEIGHTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def sets(self) -> _containers.RepeatedCompositeFieldContainer[Global___FeatureSet]:
         """The tables asked for; at least one."""
@@ -193,16 +225,21 @@ class SumMarginals(_message.Message):
     def shares(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """One for each set, 1 to 2^20; or none, which means even shares."""
 
+    @_builtins.property
+    def weights(self) -> _containers.RepeatedCompositeFieldContainer[Global___Weights]:
+        """One for each set, of which some are not empty; or none."""
+
     def __init__(
         self,
         *,
         sets: _abc.Iterable[Global___FeatureSet] | None = ...,
         groupings: _abc.Iterable[Global___Grouping] | None = ...,
         shares: _abc.Iterable[_builtins.int] | None = ...,
+        weights: _abc.Iterable[Global___Weights] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["groupings", b"groupings", "sets", b"sets", "shares", b"shares"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["groupings", b"groupings", "sets", b"sets", "shares", b"shares", "weights", b"weights"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -267,8 +304,8 @@ Global___SumAgreements: _TypeAlias = SumAgreements  # noqa: Y015
 @_typing.final
 class LocalMarginals(_message.Message):
     """Asks one party for its own counts with its own full noise, for example of the tables of DP-SUBN's search frontier:
-    each attribute with the parents that it may still get. Sensitivities and shares are those of SumMarginals. The answer
-    is a NoisyCounts.
+    each attribute with the parents that it may still get. Sensitivities, shares and weights are those of SumMarginals.
+    The answer is a NoisyCounts.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -276,6 +313,7 @@ class LocalMarginals(_message.Message):
     SETS_FIELD_NUMBER: _builtins.int
     GROUPINGS_FIELD_NUMBER: _builtins.int
     SHARES_FIELD_NUMBER: _builtins.int
+    WEIGHTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def sets(self) -> _containers.RepeatedCompositeFieldContainer[Global___FeatureSet]:
         """The tables asked for; at least one."""
@@ -288,16 +326,21 @@ class LocalMarginals(_message.Message):
     def shares(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
         """One for each set, 1 to 2^20; or none, which means even shares."""
 
+    @_builtins.property
+    def weights(self) -> _containers.RepeatedCompositeFieldContainer[Global___Weights]:
+        """One for each set, of which some are not empty; or none."""
+
     def __init__(
         self,
         *,
         sets: _abc.Iterable[Global___FeatureSet] | None = ...,
         groupings: _abc.Iterable[Global___Grouping] | None = ...,
         shares: _abc.Iterable[_builtins.int] | None = ...,
+        weights: _abc.Iterable[Global___Weights] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["groupings", b"groupings", "sets", b"sets", "shares", b"shares"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["groupings", b"groupings", "sets", b"sets", "shares", b"shares", "weights", b"weights"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -331,7 +374,9 @@ Global___NoisyCounts: _TypeAlias = NoisyCounts  # noqa: Y015
 class ChooseParents(_message.Message):
     """Asks one party to draw features together with their parents, `count` times, each draw by permute-and-flip at the
     step's epsilon / count. A draw takes an open feature and a set of placed ones among its candidates, as large as
-    `max_cells` allows; the feature is placed then. The answer is a ChosenParents.
+    `max_cells` and `max_parents` allow; the feature is placed then. Features are base features here; where attributes
+    have coarser levels, a set has at most one level of each, and is as large as allowed if neither another feature on its
+    coarsest level nor a finer level of one of its own still fits. The answer is a ChosenParents.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -341,19 +386,28 @@ class ChooseParents(_message.Message):
     COUNT_FIELD_NUMBER: _builtins.int
     MAX_CELLS_FIELD_NUMBER: _builtins.int
     SCORE_FIELD_NUMBER: _builtins.int
+    MAX_PARENTS_FIELD_NUMBER: _builtins.int
+    ORDERED_FIELD_NUMBER: _builtins.int
     count: _builtins.int
     """How many draws, 1 to the number of open features."""
     max_cells: _builtins.int
     """The most cells of the table of a feature with its parents, at least 1."""
     score: Global___Score.ValueType
     """What a draw favours."""
+    max_parents: _builtins.int
+    """The most parents of a feature, 1 to 2^16; 0 means any number."""
+    ordered: _builtins.bool
+    """Whether the draws take the open features as they are listed, each once. The options of all draws are known then: a
+    party MUST find out by itself which draws have a single option. Those cost nothing, and the step's epsilon is
+    shared by the others.
+    """
     @_builtins.property
     def placed(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Features that have their parents already, strictly ascending; at least one."""
+        """Base features that have their parents already, strictly ascending; at least one."""
 
     @_builtins.property
     def candidates(self) -> _containers.RepeatedCompositeFieldContainer[Global___Candidates]:
-        """The open features, strictly ascending, each with the features that may become its parents."""
+        """The open base features, each with those that may become its parents; strictly ascending, unless `ordered`."""
 
     def __init__(
         self,
@@ -363,10 +417,12 @@ class ChooseParents(_message.Message):
         count: _builtins.int = ...,
         max_cells: _builtins.int = ...,
         score: Global___Score.ValueType = ...,
+        max_parents: _builtins.int = ...,
+        ordered: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["candidates", b"candidates", "count", b"count", "max_cells", b"max_cells", "placed", b"placed", "score", b"score"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["candidates", b"candidates", "count", b"count", "max_cells", b"max_cells", "max_parents", b"max_parents", "ordered", b"ordered", "placed", b"placed", "score", b"score"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -436,7 +492,7 @@ class Choice(_message.Message):
     """The feature."""
     @_builtins.property
     def parents(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """Its parents, strictly ascending."""
+        """Its parents, features of any level, in strictly ascending order of their base features."""
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from synod.common.crypto import packing
 from synod.common.crypto.packing import SlotLayout, pack, plan_slots, unpack
 from synod.common.crypto.paillier import Encryptor, add_all, decrypt_all, generate_key
 from synod.common.privacy.coins import Coins
@@ -128,3 +129,17 @@ def test_encrypted_masked_sum_equals_the_plain_sum() -> None:
     ]
     totals = decrypt_all(secret, add_all(secret.public, submissions), workers=1)
     assert np.array_equal(unpack(layout, totals, n), np.arange(60) - 7)
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 7])
+@pytest.mark.parametrize("length", [1, 122, 123, 124, 861, 1000])
+def test_blocks_do_not_change_a_plaintext(block: int, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vectors are packed and unpacked a few ciphertexts at a time: with any number of them the same."""
+    layout = plan_slots(length, 0, 50_000, 6_000, 2048)
+    assert layout.slots == 123
+    values = np.random.default_rng(length).integers(-6_000, 56_000, length)
+    modulus = (1 << 2048) - 1
+    whole = pack(layout, values, modulus)
+    monkeypatch.setattr(packing, "BLOCK", block)
+    assert pack(layout, values, modulus) == whole
+    assert np.array_equal(unpack(layout, whole, modulus), values)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synod.common.methods import adaptive
-from synod.common.methods.adaptive import SHARES, Adaptive, shares_of
+from synod.common.methods.adaptive import Adaptive, noise_in_ones
 from synod.common.privacy.cost import Cost
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import check_within
@@ -59,41 +59,74 @@ def test_costs_add_up_to_exactly_the_budget(budget: dict[str, Any], rounds: int)
         plan = plan_study(study)
         assert Cost.total(step.cost for step in plan.steps) == study.budget
         assert all(plan.cost_of(name) == study.budget for name in study.party_names)
-        assert [step.cost for step in plan.steps] == [study.budget.share(share) for share in shares_of(study, rounds)]
+        assert [step.cost for step in plan.steps] == [study.budget.share(share) for share in split_of(study)]
         assert all(step.answerers == study.party_names for step in plan.steps)
 
 
-def test_shares_add_up() -> None:
-    for rounds, shares in SHARES.items():
-        assert len(shares) == rounds
-        assert sum(map(Fraction, shares)) == 1
+def split_of(study: Study) -> tuple[Decimal, ...]:
+    split = method_of(study).split
+    assert split != "auto"
+    return split
 
 
-def shares_at(epsilon: str, **keys: Any) -> tuple[Decimal, ...]:
-    return shares_of(study_of(epsilon=epsilon, rounds=3, **keys), 3)
+def decimals(*shares: str) -> tuple[Decimal, ...]:
+    return tuple(map(Decimal, shares))
 
 
-def test_the_less_pure_epsilon_the_more_of_it_one_way_tables_get() -> None:
-    ones = [shares_at(epsilon)[0] for epsilon in ("0.1", "1", "2", "4", "8", "100")]
-    assert ones == sorted(ones, reverse=True)
-    assert (ones[0], ones[-1]) == (Decimal("0.8"), Decimal("0.3"))
-    assert ones[2] / ones[3] == pytest.approx(Decimal(2).sqrt(), rel=Decimal("0.03"))
-    assert all(sum(shares_at(epsilon)) == 1 for epsilon in ("0.1", "1", "2", "4", "8", "100"))
+FACTORS = [categorical("a", 4), categorical("b", 16)]
 
 
-def test_shares_under_rho_and_of_other_rounds_do_not_depend_on_noise() -> None:
-    assert shares_at("0.1", delta="1e-9") == shares_at("8", delta="1e-9") == SHARES[3]
-    assert shares_of(study_of(epsilon="0.1"), 5) == SHARES[5]
-
-
-def test_noise_is_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two tables of four cells with half of epsilon 1 each: scale 4, a deviation of 4 sqrt(2) = 5.66, or 6.93 with
-    shares of three parties of which two are enough. That moves 0.4 * 4 * 6.93 = 11.1 of 250 rows, or 4.43 %; at
-    5 % all the budget would go there, at 4.43 % sqrt(4.43 / 5) = 0.94 of it.
+def test_noise_is_what_it_says() -> None:
+    """Parts by roots of 4 and 16 are 1/3 and 2/3. Of epsilon 1: scales 6 and 3, so deviations of 6 sqrt(3) = 10.392 and
+    5.196 with shares of three parties of which two are enough. Cells: 0.4 (4 * 10.392 + 16 * 5.196) = 49.88 rows of two
+    tables of 250 rows.
     """
-    study = study_of([categorical("a", 4), categorical("b", 4)], rows=(100, 100, 50), epsilon="1", rounds=3)
-    monkeypatch.setattr(adaptive, "MOST_ONES", Decimal(1))
-    assert shares_of(study, 3)[0] == Decimal("0.94")
+    study = study_of(FACTORS, rows=(100, 100, 50), epsilon="1", rounds=3)
+    assert float(noise_in_ones(study, (4, 16))) == pytest.approx(49.88 / 500, rel=1e-3)
+
+
+def test_noise_under_rho_is_what_it_says() -> None:
+    """Rho of the study in parts 1/3 and 2/3: variances of 1 / part rho, half as much again for the shares of three."""
+    study = study_of(FACTORS, rows=(100, 100, 50), epsilon="1", delta="1e-9", rounds=3)
+    deviations = [(1.5 / (part * float(study.budget.rho))) ** 0.5 for part in (1 / 3, 2 / 3)]
+    moved = 0.4 * (4 * deviations[0] + 16 * deviations[1])
+    assert float(noise_in_ones(study, (4, 16))) == pytest.approx(moved / 500, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "split"),
+    [
+        ("0.1", decimals("0.65", "0.15", "0.20")),
+        ("5", decimals("0.63", "0.15", "0.22")),  # noise is 0.0998 / 5 = 0.01995; its root over that of 0.05 is 0.631
+        ("10", decimals("0.44", "0.15", "0.41")),
+        ("100", decimals("0.30", "0.15", "0.55")),
+    ],
+)
+def test_the_less_pure_epsilon_the_more_of_it_one_way_tables_get(epsilon: str, split: tuple[Decimal, ...]) -> None:
+    assert split_of(study_of(FACTORS, rows=(100, 100, 50), epsilon=epsilon, rounds=3)) == split
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "8"])
+def test_shares_under_rho_and_of_other_rounds_do_not_depend_on_noise(epsilon: str) -> None:
+    assert split_of(study_of(epsilon=epsilon, delta="1e-9", rounds=3)) == decimals("0.38", "0.10", "0.52")
+    five = decimals("0.30", "0.08", "0.26", "0.08", "0.28")
+    for delta in (None, "1e-9"):
+        assert split_of(study_of(rounds=5, epsilon=epsilon, delta=delta)) == five
+        assert split_of(study_of(rounds=1, epsilon=epsilon, delta=delta)) == decimals("1")
+
+
+def test_a_study_may_write_its_own_split() -> None:
+    study = study_of(rounds=3, split=["0.5", "0.2", "0.3"], epsilon="2")
+    assert [step.cost for step in plan_study(study).steps] == [Cost.pure(Fraction(x, 10)) for x in (10, 4, 6)]
+
+
+@pytest.mark.parametrize(
+    "split", [["1"], ["0.5", "0.5"], ["0.5", "0.5", "0"], ["0.5", "0.2", "0.2"], ["0.9", "0.3", "-0.2"]]
+)
+def test_a_split_that_is_none_is_refused(split: list[str]) -> None:
+    with pytest.raises(SynodError, match="is not 3 positive shares that add up to 1, one for each round") as caught:
+        study_of(rounds=3, split=split)
+    assert caught.value.hint == "Leave `split` out, or write both `rounds` and `split`."
 
 
 @pytest.mark.parametrize("rounds", [1, 3, 5])
@@ -114,20 +147,24 @@ def test_rounds_follow_from_the_schema() -> None:
 
 
 @pytest.mark.parametrize(
-    ("budget", "rounds"),
+    ("epsilon", "rows", "delta", "rounds"),
     [
-        ({"epsilon": "0.1"}, 1),
-        ({"epsilon": "1"}, 3),
-        ({"epsilon": "100"}, 3),
-        ({"epsilon": "0.1", "delta": "1e-9"}, 1),
-        ({"epsilon": "1", "delta": "1e-9"}, 3),
-        ({"epsilon": "10", "delta": "1e-9"}, 5),
+        # Noise is 0.0998 / epsilon, so 0.1 at 0.998.
+        ("0.99", 250, None, 1),
+        ("1.01", 250, None, 3),
+        ("100", 250, None, 3),
+        # It is 0.110 at epsilon 2 and 0.092 at 2.4, and a tenth of it with ten times the rows.
+        ("2", 250, "1e-9", 1),
+        ("2.4", 250, "1e-9", 3),
+        ("2", 2_500, "1e-9", 3),
+        ("2.4", 2_500, "1e-9", 5),
     ],
 )
-def test_rounds_follow_from_the_noise(budget: dict[str, Any], rounds: int) -> None:
+def test_rounds_follow_from_the_noise(epsilon: str, rows: int, delta: str | None, rounds: int) -> None:
     """One stage is as good as two where noise is large and under pure epsilon; with still more noise pairs do harm."""
-    schema = [categorical(f"x{i}", 8) for i in range(4)]
-    assert [step.label for step in plan_study(study_of(schema, **budget)).steps] == LABELS[rounds]
+    parts = (rows * 2 // 5, rows * 2 // 5, rows // 5)
+    study = study_of(FACTORS, rows=parts, epsilon=epsilon, delta=delta)
+    assert [step.label for step in plan_study(study).steps] == LABELS[rounds]
 
 
 @pytest.mark.parametrize("rounds", [3, 5])
@@ -219,7 +256,7 @@ def test_the_program_checks_and_forecasts_it(budget: dict[str, Any], schema: lis
     assert (ending.code, ending.err) == (0, "")
     checked = json.loads(ending.out)
     labels = [step["label"] for step in checked["plan"]]
-    assert labels in (*LABELS.values(), ["agreements"])
+    assert labels == (["agreements"] if schema is BITS else LABELS[1])
     told = synod("study", "forecast", path, "--json")
     assert (told.code, told.err) == (0, "")
     assert [one["label"] for one in json.loads(told.out)["rounds"]] == labels

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from synod.common.methods.dp_ccbn import DpCcbn, candidate_families, largest_sum, uniform_sum
-from synod.common.methods.dp_subn import share_draws
-from synod.common.methods.networks import resolved, tables_limit, views_limit
+from synod.common.methods.networks import resolved, share_draws, tables_limit, views_limit
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query, check_within
 from synod.common.protocol.queries.marginals import SumMarginals
@@ -48,9 +47,18 @@ METHODS: dict[str, dict[str, Any]] = {
     "dp-ccbn": {"name": "dp-ccbn", "theta": "0.5"},
     "independent": {"name": "independent", "theta": "0.1"},
     "adaptive": {"name": "adaptive"},
+    "distdiffgen": {"name": "distdiffgen", "theta": "0.1"},
+    "distdiffgen, few splits": {"name": "distdiffgen", "theta": "0.01", "specializations": 2, "split": "0.9"},
+    "histogram": {"name": "histogram"},
+    "dpcocgen": {"name": "dpcocgen"},
+    "dpcocgen, finest": {"name": "dpcocgen", "parts": 10_000},
+    "dpcocgen, coarse": {"name": "dpcocgen", "parts": 2},
+    "privbayes": {"name": "privbayes", "theta": "0.1"},
+    "privbayes, few candidates": {"name": "privbayes", "theta": "0.1", "max_candidates": 100, "degree": 2},
 }
-WITHOUT_ENCODING = ("hpdp-dp", "adaptive")
+WITHOUT_ENCODING = ("hpdp-dp", "adaptive", "distdiffgen", "histogram", "dpcocgen")
 ENCODINGS = ("vanilla", "binary", "gray")
+WITH_LEVELS = ("independent", "privbayes")
 
 
 def study_of(method: dict[str, Any], schema: list[Attribute], encoding: str = "", **changes: Any) -> Study:
@@ -77,14 +85,24 @@ def test_recipes_stay_within_the_limits_of_their_plan(
     publish(study_of(method, schema, encoding))
 
 
+@pytest.mark.parametrize("schema", SHAPES.values(), ids=SHAPES.keys())
+@pytest.mark.parametrize("method", ["independent", "privbayes", "privbayes, few candidates"])
+def test_recipes_over_levels_stay_within_the_limits_of_their_plan(method: str, schema: list[Attribute]) -> None:
+    tree = {"name": "tree", "type": "categorical", "taxonomy": ["a", ["b", "c", ["d", "e"]], ["f", "g"]]}
+    wide = [{**attribute, "name": f"{attribute['name']} again"} for attribute in schema]
+    for attributes in ([*schema, tree], [*schema, tree, *wide, integer("fine", 0, 99, bins=16)]):
+        publish(study_of(METHODS[method], attributes, "hierarchical"))
+
+
 @st.composite
 def studies(draw: st.DrawFn) -> Study:
     sizes = draw(
         st.lists(st.integers(1, 9), min_size=2, max_size=5).filter(lambda sizes: sum(s > 1 for s in sizes) > 1)
     )
-    name = draw(st.sampled_from(["dp-subn", "dp-ccbn", "independent"]))
+    name = draw(st.sampled_from(["dp-subn", "dp-ccbn", "independent", "privbayes"]))
     cells = st.just("auto") | st.integers(0, 40)
-    keys: dict[str, Any] = {"encoding": draw(st.sampled_from(ENCODINGS)), "max_candidates": draw(st.integers(100, 200))}
+    encodings = (*ENCODINGS, "hierarchical") if name in WITH_LEVELS else ENCODINGS
+    keys: dict[str, Any] = {"encoding": draw(st.sampled_from(encodings)), "max_candidates": draw(st.integers(100, 200))}
     if name == "dp-subn":
         keys |= {
             "parameter_cells": draw(cells),
@@ -92,6 +110,8 @@ def studies(draw: st.DrawFn) -> Study:
             "max_view_cells": draw(st.integers(4, 99)),
         }
         keys |= {"update": draw(st.sampled_from(["sequential", "joint"]))}
+    elif name == "privbayes":
+        keys |= {"parameter_cells": draw(cells), "degree": draw(st.none() | st.integers(0, 4))}
     elif name == "dp-ccbn":
         keys |= {"parameter_cells": draw(cells), "max_numbers": draw(st.integers(1, 300))}
     else:
@@ -185,13 +205,17 @@ def test_the_limit_of_tables_has_one_for_each_feature() -> None:
     assert tables_limit(study, 100) == Limit(numbers=300, tables=3, cells=100)
 
 
-@given(st.integers(0, 60), st.integers(1, 20))
-def test_draws_are_shared_out_evenly(draws: int, parties: int) -> None:
-    shares = share_draws(draws, parties)
+@pytest.mark.parametrize("count", [2, 3, 5, 11])
+def test_draws_are_shared_out_by_rows(count: int) -> None:
+    schema = [categorical(f"x{i}", 2) for i in range(count)]
+    study = study_of({"name": "dp-subn"}, schema, rows=(600, 100, 300))
+    shares, draws = share_draws(study), count - 1
     assert sum(shares) == draws
-    assert len(shares) == parties
-    assert max(shares) - min(shares) <= 1
-    assert list(shares) == sorted(shares, reverse=True)
+    quotas = (draws * 0.6, draws * 0.1, draws * 0.3)
+    assert all(abs(share - quota) < 1 for share, quota in zip(shares, quotas, strict=True))
+    labels = [step.label for step in plan_study(study).steps if step.phase == "initialize"]
+    drawing = [name for name, share in zip(study.party_names, shares, strict=True) if share]
+    assert labels == [f"initialize-{name}" for name in drawing]
 
 
 # DP-CCBN

@@ -28,7 +28,12 @@ def test_the_best_split_follows_the_update_and_the_paper_has_quarters() -> None:
 
 def test_the_resolved_study_writes_every_default_out() -> None:
     rows = (10_000, 20_000, 40_000)
-    written = {name: make_study(method={"name": name}, rows=rows).to_json()["method"] for name in known_methods()}
+    binary_keys = {"encoding": "binary"}
+    methods = [
+        {"name": name, **(binary_keys if name in ("dp-subn", "independent") else {})} for name in known_methods()
+    ]
+    resolved = [make_study(method=method, rows=rows).to_json()["method"] for method in methods]
+    written: dict[Any, Any] = {one["name"]: one for one in resolved if isinstance(one, dict)}
     assert written["dp-subn"] == {
         "name": "dp-subn",
         "version": 1,
@@ -68,6 +73,7 @@ def test_the_resolved_study_writes_every_default_out() -> None:
         "name": "hpdp-dp",
         "version": 1,
         "contribution": "0.9",
+        "components": "contribution",
         "levels": 256,
         "link": "copula",
     }
@@ -81,9 +87,22 @@ def test_a_study_with_defaults_is_the_study_that_writes_them(method: DpSubn | Dp
     assert short.digest() == long.digest()
 
 
-def test_auto_is_binary() -> None:
-    assert DpSubn(name="dp-subn").feature_encoding == "binary"
-    assert DpSubn(name="dp-subn", encoding="gray").feature_encoding == "gray"
+@pytest.mark.parametrize(
+    ("name", "usual"),
+    [("dp-subn", "vanilla"), ("dp-ccbn", "binary"), ("independent", "hierarchical"), ("privbayes", "hierarchical")],
+)
+def test_auto_is_the_usual_encoding_where_an_attribute_has_more_than_two_values(name: str, usual: str) -> None:
+    def encoding_of(*sizes: int, **keys: str) -> str:
+        schema = [categorical(f"x{i}", size) for i, size in enumerate(sizes)]
+        method = make_study(schema=schema, method={"name": name, **keys}).method
+        assert isinstance(method, NetworkMethod)
+        assert method.encoding == method.feature_encoding
+        return method.encoding
+
+    assert encoding_of(2, 3, 2) == usual
+    assert encoding_of(2, 2, 2) == ("vanilla" if name == "privbayes" else "binary")
+    assert encoding_of(2, 3, encoding="gray") == encoding_of(2, 2, encoding="gray") == "gray"
+    assert encoding_of(2, 3, encoding="binary") == "binary"
 
 
 @pytest.mark.parametrize("name", ["dp-subn", "dp-ccbn", "independent"])
@@ -93,7 +112,7 @@ def test_auto_scores_by_f_where_every_feature_is_binary_and_by_r_elsewhere(name:
         assert isinstance(method, NetworkMethod)
         return method.chosen_score
 
-    assert score_of() == score_of(encoding="gray") == "F"
+    assert score_of(encoding="binary") == score_of(encoding="gray") == "F"
     assert score_of(encoding="vanilla") == "R"
     assert score_of(score="I") == score_of(score="I", encoding="vanilla") == "I"
 

@@ -25,6 +25,7 @@ SCHEMAS: dict[str, list[dict[str, Any]]] = {
 WRITTEN: list[dict[str, Any]] = [
     {"name": "hpdp-dp"},
     {"name": "hpdp-dp", "levels": 512, "link": "linear"},
+    {"name": "hpdp-dp", "components": 3},
     {"name": "dp-subn"},
     {"name": "dp-subn", "update": "joint", "encoding": "vanilla"},
     {"name": "dp-subn", "split": "paper", "encoding": "gray", "theta": "0.5"},
@@ -34,8 +35,19 @@ WRITTEN: list[dict[str, Any]] = [
     {"name": "independent"},
     {"name": "independent", "encoding": "gray", "score": "R"},
     {"name": "independent", "encoding": "vanilla"},
+    {"name": "independent", "encoding": "hierarchical"},
+    {"name": "privbayes"},
+    {"name": "privbayes", "encoding": "binary", "degree": 2, "tables": "clip"},
+    {"name": "privbayes", "encoding": "gray", "score": "I", "theta": "0.5"},
     {"name": "adaptive"},
     {"name": "adaptive", "rounds": 1, "max_model_cells": 5_000, "splits": 2},
+    {"name": "distdiffgen"},
+    {"name": "distdiffgen", "specializations": 3, "split": "0.4", "theta": "0.5"},
+    {"name": "histogram"},
+    {"name": "histogram", "max_cells": 100},
+    {"name": "dpcocgen"},
+    {"name": "dpcocgen", "parts": "modl", "split": "0.3"},
+    {"name": "dpcocgen", "parts": 6},
 ]
 every_study = pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS.keys())
 every_method = pytest.mark.parametrize("method", WRITTEN, ids=lambda method: "-".join(map(str, method.values())))

@@ -190,7 +190,7 @@ CURATORS_OWN_WORD = {"versions"}
 NETWORK_STUDY: Study = make_study(
     seed=11,
     epsilon="0.8",
-    method={"name": "dp-subn"},
+    method={"name": "dp-subn", "encoding": "binary"},
     rows=(10_000, 20_000, 40_000),
     schema=SCHEMA,
 )

@@ -54,7 +54,7 @@ def test_steps_of_hpdp_dp() -> None:
             "kind": "sum-moments",
             "answerers": [*NAMES],
             "cost": "epsilon:4/5",
-            "limit": {"numbers": numbers, "tables": 1, "cells": 0, "candidates": 0, "score": ""},
+            "limit": {"numbers": numbers, "tables": 1, "cells": 0, "candidates": 0, "options": 0, "score": ""},
         },
         {
             "label": "rows",
@@ -62,7 +62,7 @@ def test_steps_of_hpdp_dp() -> None:
             "kind": "synthesize",
             "answerers": [*NAMES],
             "cost": "epsilon:0",
-            "limit": {"numbers": 0, "tables": 1, "cells": 0, "candidates": 0, "score": ""},
+            "limit": {"numbers": 0, "tables": 1, "cells": 0, "candidates": 0, "options": 0, "score": ""},
         },
     ]
 

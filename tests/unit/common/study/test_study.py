@@ -43,7 +43,9 @@ def entry(index: int, **changes: Any) -> dict[str, Any]:
 
 
 REMOVED: Any = None
-METHODS = "name must be one of adaptive, dp-ccbn, dp-subn, hpdp-dp, independent"
+METHODS = (
+    "name must be one of adaptive, distdiffgen, dp-ccbn, dp-subn, dpcocgen, histogram, hpdp-dp, independent, privbayes"
+)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ METHODS = "name must be one of adaptive, dp-ccbn, dp-subn, hpdp-dp, independent"
         ({"method": {"name": "dp-ccbn", "split": ["0.5", "0.51"]}}, "method", "split must be 2 positive shares"),
         ({"method": {"name": "independent", "beta": 1}}, "method", "beta must be above 0 and below 1"),
         ({"method": {"name": "independent", "score": "G"}}, "method.score:", "'auto', 'F', 'R' or 'I'."),
-        ({"method": {"name": "independent", "encoding": "hex"}}, "method.encoding:", "'vanilla', 'binary' or 'gray'."),
+        ({"method": {"name": "independent", "encoding": "hex"}}, "method.encoding:", "'gray' or 'hierarchical'."),
         ({"epsilon": REMOVED}, "epsilon", "required"),
         ({"epsilon": 0}, "", "epsilon must be above 0"),
         ({"epsilon": -1}, "", "epsilon must be above 0"),
@@ -209,7 +211,7 @@ def test_the_known_methods_are_those_that_a_study_may_name() -> None:
         assert type(study.resolve().method) is method
 
 
-@pytest.mark.parametrize("name", ["privbayes", "hpprivbayes", "dpcocgen", "histogram", "Dp-Subn", "dp_subn", ""])
+@pytest.mark.parametrize("name", ["PrivBayes", "hpprivbayes", "Histogram", "dp-cocgen", "Dp-Subn", "dp_subn", ""])
 def test_methods_that_are_not_in_this_version_are_refused_with_those_that_are(name: str) -> None:
     found = complaint(method={"name": name})
     assert all(known in found for known in known_methods())
@@ -229,7 +231,14 @@ def test_resolving_writes_every_default_out() -> None:
     assert parse_study(document, "x").resolve().to_json() == {
         "format": "synod/study/v1",
         "name": "care-survey",
-        "method": {"name": "hpdp-dp", "version": 1, "contribution": "0.9", "levels": 256, "link": "copula"},
+        "method": {
+            "name": "hpdp-dp",
+            "version": 1,
+            "contribution": "0.9",
+            "components": "contribution",
+            "levels": 256,
+            "link": "copula",
+        },
         "epsilon": "0.8",
         "delta": None,
         "rho": None,

@@ -15,6 +15,7 @@ from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.study import Study
 from synod.curator.inference.gaussian import (
     LARGEST_CORRELATION,
+    Kept,
     fit_model,
     nearest_correlation,
     nearest_covariance,
@@ -125,11 +126,19 @@ def rotation(seed: int, size: int) -> Floats:
 def test_components_are_as_many_as_explain_the_contribution(contribution: float, rank: int, noise: float) -> None:
     turn = rotation(3, 4)
     covariance = turn @ np.diag([5.0, 3.0, 1.0, 1.0]) @ turn.T
-    loadings, sigma = principal_components(covariance, None, contribution)
+    loadings, sigma = principal_components(covariance, None, Kept(contribution))
     assert loadings.shape == (4, rank)
     assert sigma**2 == pytest.approx(noise)
     if rank == 2:
         assert np.allclose(loadings @ loadings.T + sigma**2 * np.eye(4), covariance)
+
+
+@pytest.mark.parametrize(("asked", "rank"), [(1, 1), (2, 2), (4, 4), (40, 4)])
+def test_components_are_as_many_as_are_asked_for(asked: int, rank: int) -> None:
+    turn = rotation(3, 4)
+    covariance = turn @ np.diag([5.0, 3.0, 1.0, 1.0]) @ turn.T
+    loadings, _ = principal_components(covariance, None, Kept(0.5, asked))
+    assert loadings.shape == (4, rank)
 
 
 def test_components_are_those_of_the_singular_values_of_the_data() -> None:
@@ -137,7 +146,7 @@ def test_components_are_those_of_the_singular_values_of_the_data() -> None:
     rows = np.random.default_rng(4).normal(size=(500, 6)) @ np.random.default_rng(5).normal(size=(6, 6))
     centred = rows - rows.mean(axis=0)
     covariance = centred.T @ centred / len(rows)
-    loadings, sigma = principal_components(covariance, None, 0.9)
+    loadings, sigma = principal_components(covariance, None, Kept(0.9))
     _, singular, directions = np.linalg.svd(centred, full_matrices=False)
     variances = singular**2 / len(rows)
     rank = int(np.argmax(np.cumsum(variances) / variances.sum() >= 0.9)) + 1
@@ -153,7 +162,7 @@ def test_all_of_the_variance_leaves_no_noise() -> None:
     covariance = factor @ factor.T
     deviation = np.sqrt(np.diag(covariance))
     correlation = covariance / np.outer(deviation, deviation)
-    loadings, sigma = principal_components(correlation, deviation, 1.0)
+    loadings, sigma = principal_components(correlation, deviation, Kept(1.0))
     assert sigma == 0
     assert np.allclose(loadings @ loadings.T, covariance)
 
@@ -188,7 +197,7 @@ def fit_and_draw(study: Study, columns: list[Codes], link: str, rows: int = 40_0
     """Exact moments, as at an epsilon beyond all measure."""
     design, total = moment_design(study), len(columns[0])
     gram = unfold(design, sum_moments(design, columns), total)
-    model = fit_model(design, gram, total, contribution=0.99, link=link, rng=np.random.default_rng(1))
+    model = fit_model(design, gram, total, kept=Kept(0.99), link=link, rng=np.random.default_rng(1))
     return draw_rows(design, model, rows, rng=np.random.default_rng(2))
 
 
@@ -246,7 +255,7 @@ def test_the_fit_is_a_function_of_its_input() -> None:
     design = moment_design(study)
     gram = unfold(design, sum_moments(design, mixed_table(study)), ROWS)
     models = [
-        fit_model(design, gram.copy(), ROWS, contribution=0.9, link="copula", rng=np.random.default_rng(seed)).to_json()
+        fit_model(design, gram.copy(), ROWS, kept=Kept(0.9), link="copula", rng=np.random.default_rng(seed)).to_json()
         for seed in (1, 1, 2)
     ]
     assert models[0] == models[1] != models[2]
@@ -291,7 +300,7 @@ def test_hopeless_moments_still_give_a_possible_model() -> None:
     assert targets.deviation.min() > 0
     for _, span in design.block_slices():
         assert targets.mean[span.start - 1 : span.stop - 1].sum() == pytest.approx(1)
-    model = fit_model(design, gram, 150, contribution=0.9, link="copula", rng=np.random.default_rng(1))
+    model = fit_model(design, gram, 150, kept=Kept(0.9), link="copula", rng=np.random.default_rng(1))
     drawn = draw_rows(design, model, 2_000, rng=np.random.default_rng(2))
     for coding, column in zip(codings_of(study), drawn, strict=True):
         assert int(column.max()) < coding.size

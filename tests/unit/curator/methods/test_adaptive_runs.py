@@ -1,5 +1,6 @@
 """Adaptive over in-process parties: any small schema is published within its plan and in its domains."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from synod.common.study.study import Study
 from synod.curator.inference.measurements import SignedSums
 from synod.curator.methods import adaptive
 from synod.curator.methods.base import Publication
-from synod.curator.structure.grouped import GroupedFeatures, alike_orders_of, orders_of
+from synod.curator.structure.grouped import GroupedFeatures, orders_of, similarity_orders_of
 from synod.curator.structure.groups import OneWay, estimate_shares, group_values
 from synod.curator.structure.known import Known
 from synod.curator.structure.model import read_tree
@@ -213,21 +214,29 @@ def test_a_single_split_goes_by_numbers_and_taxonomies_and_several_by_numbers_on
     schema = [{"name": "kind", "type": "categorical", "taxonomy": TREE}, categorical("flat", 5), integer("age", 0, 4)]
     study = study_of(schema)
     assert orders_of(study) == [None, None, tuple(range(5))]
-    assert alike_orders_of(study) == [tuple(range(5)), None, tuple(range(5))]
+    assert similarity_orders_of(study) == [tuple(range(5)), None, tuple(range(5))]
 
 
-def splits_of(splits: int, seed: int) -> list[list[float]]:
-    """The signs of a taxonomy's leaves, all of one size."""
+def splits_of(splits: int, seed: int, stage: int = 1, shares: Sequence[float] = (0.2,) * 5) -> list[list[float]]:
+    """The signs of a taxonomy's leaves."""
     schema = [{"name": "kind", "type": "categorical", "taxonomy": TREE}, binary("b")]
-    study = study_of(schema)
-    known = Known(GroupedFeatures(((0, 1, 2, 3, 4), (0, 1)), (np.full(5, 0.2), np.full(2, 0.5))), 270)
-    noted = adaptive._choose_splits(study, known, splits, seed)
+    study = study_of(schema, rounds=5, splits=splits)
+    known = Known(GroupedFeatures(((0, 1, 2, 3, 4), (0, 1)), (np.array(shares), np.full(2, 0.5))), 270)
+    noted = adaptive._choose_splits(study, known, stage, seed)
     return [unpack_signs(bytes.fromhex(str(split)), sizes_of(study))[0].tolist() for split in noted]
 
 
-def test_a_single_split_keeps_neighbours_of_a_taxonomy_together_and_several_splits_do_not() -> None:
+def test_a_single_split_goes_along_the_taxonomy_and_several_splits_do_not() -> None:
     assert all(splits_of(1, seed) == [[1, 1, -1, -1, -1]] for seed in range(9))
     assert len({tuple(splits_of(3, seed)[0]) for seed in range(9)}) > 1
+
+
+def test_a_leaf_that_would_pass_the_half_is_left_out() -> None:
+    assert splits_of(1, 0, shares=(0.3, 0.5, 0.1, 0.06, 0.04)) == [[1, -1, 1, 1, 1]]
+
+
+def test_a_single_split_is_another_in_the_second_stage() -> None:
+    assert splits_of(1, 0, stage=2) != splits_of(1, 0, stage=1)
 
 
 def score(values: list[float], variance: float) -> float:
@@ -237,8 +246,8 @@ def score(values: list[float], variance: float) -> float:
 
 
 def test_a_residual_has_to_stand_out_further_under_a_single_split() -> None:
-    assert score([19.0], 100.0) == 0 < score([20.0], 100.0)
-    assert score([11.0] * 3, 100.0) == 0 < score([12.0] * 3, 100.0)
+    assert score([19.5], 100.0) == 0 < score([19.7], 100.0)
+    assert score([9.9] * 3, 100.0) == 0 < score([10.1] * 3, 100.0)
     assert score([200.0], 100.0) == pytest.approx(4.5 * 200, rel=0.01)
 
 

@@ -17,7 +17,7 @@ from synod.common.protocol.queries.rows import share_rows
 from synod.common.protocol.steps import QueryKind
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.encoding import Codes
-from synod.common.study.features import features_of, sizes_of
+from synod.common.study.features import base_count, features_of
 from synod.common.study.study import Study
 from synod.curator.methods.base import Publication
 from synod.curator.methods.dp_ccbn import list_candidates
@@ -31,6 +31,8 @@ METHODS: dict[str, dict[str, Any]] = {
     "joint": {"name": "dp-subn", "update": "joint"},
     "dp-ccbn": {"name": "dp-ccbn"},
     "independent": {"name": "independent"},
+    "privbayes": {"name": "privbayes"},
+    "privbayes, clipped": {"name": "privbayes", "tables": "clip"},
 }
 every_method = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())
 
@@ -138,7 +140,7 @@ def test_rows_may_be_any_number(method: Mapping[str, Any]) -> None:
 # No parents
 
 
-@pytest.mark.parametrize("name", ["sequential", "joint", "dp-ccbn", "independent"])
+@pytest.mark.parametrize("name", ["sequential", "joint", "dp-ccbn", "independent", "privbayes"])
 def test_a_theta_that_leaves_no_parents_spends_all_on_the_margins(name: str) -> None:
     method = {**METHODS[name], "theta": "100000000"}
     study = make_study(schema=[categorical(f"x{i}", 2) for i in range(4)], method=method, epsilon="10")
@@ -211,9 +213,9 @@ def test_the_model_names_each_feature_once(method: Mapping[str, Any]) -> None:
     assert isinstance(model, dict)
     networks: Any = [one["network"] for one in model["networks"]] if "networks" in model else [model["network"]]
     for network in networks:
-        assert sorted(feature for feature, _ in network) == list(range(len(sizes_of(study))))
+        assert sorted(feature for feature, _ in network) == list(range(base_count(study)))
     if "features" in model:
-        assert model["features"] == [[f.attribute, f.size, f.bit] for f in features_of(study)]
+        assert model["features"] == [[f.attribute, f.size, -1 if f.bit is None else f.bit] for f in features_of(study)]
 
 
 # Steps

@@ -5,10 +5,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synod.curator.network.tables import Floats, marginalize, mutual_information, project_tables
+from synod.curator.network.tables import Floats, marginalize, mutual_information, project_tables, project_unequal
 
 TOTALS = [0.0, 1.0, 37.5, 21_574.0]
 
@@ -87,3 +87,28 @@ def test_margins_are_sums_over_cells(subset: tuple[int, ...]) -> None:
     margin = marginalize(table, features, sizes, subset)
     assert margin.dtype == np.int64
     assert margin.tolist() == list(expected.values())
+
+
+# Unequal noise
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(-50, 50), st.integers(1, 9)), min_size=1, max_size=8), st.integers(0, 100))
+def test_unequal_noise_is_projected_as_the_conditions_of_the_optimum_say(
+    cells: list[tuple[int, int]], total: int
+) -> None:
+    """Least sum of (x - y)^2 / v over x >= 0 with the total: x = y - lambda v where that is positive, else 0."""
+    counts, variances = (np.array(part, dtype=np.float64) for part in zip(*cells, strict=True))
+    projected = project_unequal(counts, variances, total)
+    assert projected.min() >= 0
+    assert projected.sum() == pytest.approx(total, abs=1e-9)
+    if total:
+        kept = projected > 1e-9
+        multipliers = ((counts - projected) / variances)[kept]
+        assert multipliers == pytest.approx(multipliers[0], abs=1e-9)
+        assert (counts - multipliers[0] * variances <= 1e-9)[~kept].all()
+
+
+def test_equal_noise_is_norm_sub() -> None:
+    counts = np.random.default_rng(1).normal(0, 10, 40)
+    assert project_unequal(counts, np.full(40, 3.0), 25) == pytest.approx(project_tables(counts, 25))

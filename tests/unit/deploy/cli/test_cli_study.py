@@ -53,9 +53,9 @@ def test_check_without_a_roster(tmp_path: Path) -> None:
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "unknown key": ({"epsilons": 1}, "epsilons is not known"),
     "unknown method": ({"method": {"name": "magic"}}, "method"),
-    "a later method": ({"method": {"name": "privbayes"}}, "name must be one of adaptive, dp-ccbn"),
-    "a list of methods": ({"method": {"name": ["hpdp-dp"]}}, "name must be one of adaptive, dp-ccbn"),
-    "a method without keys": ({"method": "hpdp-dp"}, "is a mapping with a name, one of adaptive, dp-ccbn"),
+    "a later method": ({"method": {"name": "hpprivbayes"}}, "name must be one of adaptive, distdiffgen, dp-ccbn"),
+    "a list of methods": ({"method": {"name": ["hpdp-dp"]}}, "name must be one of adaptive, distdiffgen, dp-ccbn"),
+    "a method without keys": ({"method": "hpdp-dp"}, "is a mapping with a name, one of adaptive, distdiffgen, dp-ccbn"),
     "epsilon of text": ({"epsilon": "much"}, "epsilon"),
     "epsilon of nothing": ({"epsilon": 0}, "epsilon"),
     "rows of a fraction": ({"rows": 1.5}, "rows"),
@@ -184,7 +184,9 @@ def columns_alone(path: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("method", ["hpdp-dp", "dp-subn", "dp-ccbn", "independent", "adaptive"])
+@pytest.mark.parametrize(
+    "method", ["hpdp-dp", "dp-subn", "dp-ccbn", "independent", "adaptive", "histogram", "dpcocgen", "privbayes"]
+)
 def test_every_forecast_tells_the_noise_of_columns_alone(tmp_path: Path, method: str) -> None:
     """Three columns of two values: a third of epsilon each, and K/(K-t) times the variance of the scale 2 / (1/3)."""
     schema = [binary(name) for name in "abc"]
@@ -226,16 +228,17 @@ def test_a_forecast_tells_what_an_average_cell_has_against_its_noise(tmp_path: P
 
 
 def test_few_rows_are_told_to_be_too_few_for_pairs(tmp_path: Path) -> None:
-    path = wide_study(tmp_path / "s.yaml", 500, rounds=5)
+    path = wide_study(tmp_path / "s.yaml", 300, rounds=5)
     out = synod("study", "forecast", path).out
-    assert "Rows of an average cell against its noise: ones 1.6, tables-1 0.2, tables-2 0.22.\n" in out
+    assert "Rows of an average cell against its noise: ones 0.94, tables-1 0.12, tables-2 0.13.\n" in out
     assert out.count("mostly noise") == 1
     (remark,) = json.loads(synod("study", "forecast", path, "--json").out)["remarks"]
-    assert remark.startswith("A table of two columns would be mostly noise: an average cell has 0.2 times")
+    assert remark.startswith("Tables of two columns would be mostly noise: even in single columns")
+    assert "noise would misplace 13% of the rows" in remark, "0.4 * 8 cells * sqrt(2) * 2 * 6 * sqrt(2) of 600 rows"
     assert "Publish columns alone with `rounds: 1`" in remark
     assert f"- {remark}\n" in out
     for keys in ({"rounds": 1}, {}):
-        alone = synod("study", "forecast", wide_study(path, 500, **keys)).out
+        alone = synod("study", "forecast", wide_study(path, 300, **keys)).out
         assert "of two columns" not in alone, "that is what it would do already"
         assert "- Only single columns are counted" in alone
 

@@ -28,7 +28,7 @@ NETWORK: list[tuple[int, list[int]]] = [(0, []), (3, [0]), (4, [0, 3]), (5, [4, 
 
 
 def study_of(name: str = "dp-subn", **keys: str) -> Study:
-    return make_study(schema=SCHEMA, method={"name": name, **keys})
+    return make_study(schema=SCHEMA, method={"name": name, "encoding": "binary", **keys})
 
 
 def write_model(path: Path, method: str = "dp-subn", **model: Any) -> Path:

@@ -423,10 +423,10 @@ def test_terms_follow_from_study_step_and_question() -> None:
     assert (terms.low, terms.high, terms.noise_bound) == (0, 2 * 1200, law.bound(14))
     step = step_for(QUERY, NETWORK, Cost.concentrated(rho))
     (run,) = QUERY.terms(step, NETWORK).runs
-    assert isinstance(run.law, GaussianLaw)
-    assert run.law.sensitivity == stated.squared
-    assert 0 <= rho - Fraction(stated.squared) / (2 * run.law.square) < Fraction(1, 10**6)
-    assert QUERY.variance(step, NETWORK) == run.law.variance
+    assert isinstance(run.laws[0], GaussianLaw)
+    assert run.laws[0].sensitivity == stated.squared
+    assert 0 <= rho - Fraction(stated.squared) / (2 * run.laws[0].square) < Fraction(1, 10**6)
+    assert QUERY.variance(step, NETWORK) == run.laws[0].variance
     assert SumAgreements(QUERY.splits).bounds(NETWORK) == (0, 1200)
     assert QUERY.unit(NETWORK) == 1
 

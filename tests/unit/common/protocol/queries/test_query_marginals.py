@@ -19,11 +19,13 @@ from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import NoiseRun, _noisiest, check_within, sample_runs
 from synod.common.protocol.queries.marginals import (
     LARGEST_SHARE,
+    LARGEST_WEIGHT,
     Grouping,
     LocalMarginals,
     Sets,
     SumMarginals,
     Tables,
+    Weights,
     cells_of,
 )
 from synod.common.protocol.queries.parsing import AnyQuery, parse_query, query_digest, read_query
@@ -287,7 +289,7 @@ def test_laws_say_whom_they_protect_against() -> None:
     assert law is not None
     (run,) = SUM.terms(step, NETWORK).runs
     assert law["runs"] == [run.to_json()]
-    assert (run.law.to_json()["scale"], run.law.to_json()["r"]) == (str(4 / step.cost.epsilon), "1")
+    assert (run.laws[0].to_json()["scale"], run.laws[0].to_json()["r"]) == (str(4 / step.cost.epsilon), "1")
     assert law["protects_against"] == "anyone, and the curator together with up to 1 of 2 parties"
 
 
@@ -334,14 +336,16 @@ def test_any_groupings_and_shares_come_back_from_both_forms(local: LocalMarginal
 
 
 def test_the_longest_message_is_read() -> None:
-    """Many features, groupings of all of them, shares of the most digits."""
+    """Many features, groupings of all of them, shares of the most digits, weights of all values."""
     wide = make_study(schema=[categorical(f"x{i}", 300) for i in range(40)], method=VANILLA)
     used = tuple(Grouping(i, tuple(range(300))) for i in range(40))
     sets = tuple((40 + i, 40 + i + 1, 40 + i + 2) for i in range(38)) * 20
-    for query in (SumMarginals(sets, used, (LARGEST_SHARE,) * len(sets)), LocalMarginals(sets, used)):
+    weights = tuple(Weights(entries[-1], (LARGEST_WEIGHT,) * 300) for entries in sets)
+    shares = (LARGEST_SHARE,) * len(sets)
+    for query in (SumMarginals(sets, used, shares, weights), LocalMarginals(sets, used, (), weights)):
         query.check(wide)
         step = replace(step_of(query, wide), limit=query.size(wide))
-        assert query.to_proto().ByteSize() <= type(query).message_bytes(step, wide) < 10 * query.to_proto().ByteSize()
+        assert query.to_proto().ByteSize() <= type(query).message_bytes(step, wide) < 2 * query.to_proto().ByteSize()
 
 
 def test_the_canonical_form_leaves_out_what_is_empty() -> None:
@@ -397,7 +401,7 @@ def test_each_check_broken_once(
 def test_bits_have_no_groups() -> None:
     query = SumMarginals(((6,),), (Grouping(0, (0, 1)),))
     assert refusal(partial(parse_query, query.to_proto(), BITS)) == (
-        "the query groups the values of features that are bits."
+        "the query groups the values of features that are bits or levels."
     )
 
 
@@ -418,7 +422,20 @@ BAD_PARTS: dict[str, dict[str, Any]] = {
     "a share beyond any": {"shares": [10**400]},
     "shares as a number": {"shares": 1},
     "no shares": {"shares": None},
-    "one key more": {"weights": []},
+    "no tables with weights": {"weights": []},
+    "none for the only table": {"weights": [None]},
+    "weights of nothing": {"weights": [[]]},
+    "weights without an entry": {"weights": [[[1, 2]]]},
+    "weights and more": {"weights": [[0, [1, 2], 3]]},
+    "weights as truth": {"weights": [[0, [True, True]]]},
+    "weights as fractions": {"weights": [[0, [1.0, 2.0]]]},
+    "weights below zero": {"weights": [[0, [-1, 2]]]},
+    "weights of an entry below zero": {"weights": [[-4, [1, 2]]]},
+    "weights of an entry as truth": {"weights": [[False, [1, 2]]]},
+    "flat weights": {"weights": [0, 1, 2]},
+    "weights as a mapping": {"weights": {"0": [1, 2]}},
+    "no weights": {"weights": None},
+    "one key more": {"margins": []},
 }
 
 
@@ -461,7 +478,7 @@ def test_no_two_rows_differ_by_more_than_two_in_a_table(query: LocalMarginals) -
 
 def laws_of(query: SumMarginals | LocalMarginals, step: Step) -> list[NoiseLaw]:
     """The law of each integer, in order."""
-    return [run.law for run in query.runs(step, NETWORK) for _ in range(run.numbers)]
+    return [run.laws[0] for run in query.runs(step, NETWORK) for _ in range(run.numbers)]
 
 
 def costs_of(query: SumMarginals | LocalMarginals, step: Step) -> list[Fraction]:
@@ -523,13 +540,13 @@ def test_a_table_with_a_larger_share_has_less_noise() -> None:
     assert [run.numbers for run in GROUPED.runs(step, NETWORK)] == [4, 9, 4, 6]
     variances = GROUPED.variances(step, NETWORK)
     assert variances == sorted(variances, reverse=True)
-    assert variances == [law.law.variance for law in GROUPED.runs(step, NETWORK)]
+    assert variances == [law.laws[0].variance for law in GROUPED.runs(step, NETWORK)]
     terms = GROUPED.terms(step, NETWORK)
-    assert terms.noise_bound == max(run.law.bound(23) for run in terms.runs) == terms.runs[0].law.bound(23)
+    assert terms.noise_bound == max(run.laws[0].bound(23) for run in terms.runs) == terms.runs[0].laws[0].bound(23)
     assert terms.variance == pytest.approx(np.average(variances, weights=[4, 9, 4, 6]))
     local = LocalMarginals(GROUPED.sets, GROUPED.groupings, GROUPED.shares)
     step = step_of(local, NETWORK)
-    assert local.variances(step) == [run.law.variance for run in local.runs(step, NETWORK)]
+    assert local.variances(step, NETWORK) == [run.laws[0].variance for run in local.runs(step, NETWORK)]
 
 
 @settings(max_examples=20, deadline=None)

@@ -1,7 +1,9 @@
 """Drawn parents: every bad question and every answer that the question does not allow is refused."""
 
 from copy import deepcopy
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 from synod.common.models.candidates import maximal_sets
 from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.base import check_within
 from synod.common.protocol.queries.parents import SCORES, Choice, ChooseParents
 from synod.common.protocol.queries.parsing import AnyQuery, parse_query, query_digest, read_query
 from synod.common.protocol.steps import Limit
@@ -17,7 +20,7 @@ from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.features import sizes_of
 from synod.v1 import query_pb2 as pb
 from tests.support.queries import BITS, NETWORK, UNKNOWN_FIELD, refusal
-from tests.support.studies import categorical, make_study
+from tests.support.studies import categorical, integer, make_study
 
 ASKED = ChooseParents(placed=(0, 2), candidates=((1, (0, 2, 3)), (3, ())), count=2, max_cells=24, score="R")
 NO_CANDIDATES = "the query's candidates are not candidates among the study's features."
@@ -39,6 +42,23 @@ def test_any_question_comes_back_from_both_forms(
     query = ChooseParents(tuple(sorted(placed)), candidates, count, max_cells, score)
     assert read_query(query.to_json(), NETWORK) == query
     assert parse_query(pb.Query.FromString(query.to_proto().SerializeToString()), NETWORK) == query
+
+
+@pytest.mark.parametrize("changes", [{"max_parents": 1}, {"max_parents": 65536}, {"ordered": True}])
+def test_what_is_set_comes_back_and_what_is_not_leaves_no_trace(changes: dict[str, Any]) -> None:
+    query = replace(ASKED, **changes)
+    assert read_query(query.to_json(), NETWORK) == query
+    assert parse_query(pb.Query.FromString(query.to_proto().SerializeToString()), NETWORK) == query
+    assert query.to_json() == ASKED.to_json() | changes
+    step = plan_study(BITS).step("initialize-north")
+    assert query_digest(query, step, NETWORK) != query_digest(ASKED, step, NETWORK)
+
+
+def test_an_ordered_question_may_list_features_in_any_order() -> None:
+    turned = replace(ASKED, candidates=((3, (0, 1)), (1, (0, 2, 3))), ordered=True)
+    assert parse_query(turned.to_proto(), NETWORK) == turned
+    assert refusal(lambda: replace(turned, ordered=False).check(NETWORK)) == NO_CANDIDATES
+    assert refusal(lambda: replace(turned, candidates=((3, ()), (3, ()))).check(NETWORK)) == NO_CANDIDATES
 
 
 BAD_JSON: dict[str, dict[str, Any]] = {
@@ -72,6 +92,13 @@ BAD_JSON: dict[str, dict[str, Any]] = {
     "an unresolved score": {"score": "auto"},
     "a score that is no text": {"score": ["R"]},
     "F for a feature that is not binary": {"score": "F"},
+    "no parents at all": {"max_parents": 0},
+    "a negative number of parents": {"max_parents": -1},
+    "too many parents": {"max_parents": 65537},
+    "parents as text": {"max_parents": "2"},
+    "any number of parents, spelled out": {"max_parents": None},
+    "an order that is a number": {"ordered": 1},
+    "no order, spelled out": {"ordered": False},
 }
 
 
@@ -103,6 +130,7 @@ BAD_MESSAGES: dict[str, dict[str, Any]] = {
     "as many draws as there can be": {"count": 2**32 - 1},
     "no cells": {"max_cells": 0},
     "F for a feature that is not binary": {"score": pb.SCORE_F},
+    "too many parents": {"max_parents": 65537},
 }
 
 
@@ -153,7 +181,7 @@ def test_the_size_is_the_draws_the_cells_and_the_longest_list_of_candidates() ->
 def test_each_draw_has_its_share_of_the_cost() -> None:
     step = plan_study(BITS).step("initialize-north")
     assert step.cost.epsilon == 1
-    assert ASKED.epsilon_each(step) == Fraction(1, 2)
+    assert ASKED.epsilon_each(step, NETWORK) == Fraction(1, 2)
     law = ASKED.law(step, NETWORK)
     assert law == {
         "label": "initialize-north",
@@ -228,6 +256,67 @@ def test_choices_that_the_query_does_not_allow_are_refused(choices: list[Choice]
     payload = QUERY.write_answer(choices)
     sentence = refusal(lambda: QUERY.read_answer(payload, STUDY, "north"), Code.CHECK_FAILED)
     assert sentence.startswith("an answer ")
+
+
+LEVELED = make_study(
+    method={"name": "independent", "encoding": "hierarchical"},
+    schema=[integer("a", 0, 7, bins=8), categorical("b", 3), categorical("c", 2), categorical("d", 2)],
+)
+COARSE = ChooseParents(placed=(0, 1), candidates=((2, (0, 1)), (3, (0, 1, 2))), count=2, max_cells=12, score="R")
+
+
+def test_base_features_are_asked_about_only() -> None:
+    assert sizes_of(LEVELED) == (8, 3, 2, 2, 4, 2)
+    COARSE.check(LEVELED)
+    for changed in (
+        replace(COARSE, placed=(0, 4)),
+        replace(COARSE, candidates=((2, (4,)), (3, (0,)))),
+        replace(COARSE, candidates=((2, (0,)), (4, (0,)))),
+    ):
+        assert refusal(partial(changed.check, LEVELED)) == NO_CANDIDATES
+
+
+LEVEL_CHOICES: dict[str, tuple[list[Choice], bool]] = {
+    "the coarsest level beside another": ([(2, (5, 1)), (3, (4,))], True),
+    "a finer level alone": ([(2, (4,)), (3, (5, 1))], True),
+    "a level beside what was placed just before": ([(2, (4,)), (3, (5, 2))], True),
+    "more parents than fit": ([(2, (4,)), (3, (5, 1, 2))], False),
+    "a level that could be finer": ([(2, (5,)), (3, (4,))], False),
+    "a level that does not fit": ([(2, (0,)), (3, (4,))], False),
+    "room for another": ([(2, (1,)), (3, (4,))], False),
+    "an attribute twice": ([(2, (4, 5)), (3, (4,))], False),
+    "another order of parents": ([(2, (1, 5)), (3, (4,))], False),
+    "a level of what was not offered": ([(2, (4,)), (3, (9,))], False),
+}
+
+
+@pytest.mark.parametrize(("choices", "is_allowed"), LEVEL_CHOICES.values(), ids=LEVEL_CHOICES.keys())
+def test_levels_are_taken_where_nothing_finer_fits(choices: list[Choice], is_allowed: bool) -> None:
+    payload = COARSE.write_answer(choices)
+    if is_allowed:
+        assert COARSE.read_answer(payload, LEVELED) == choices
+    else:
+        assert "not among" in refusal(lambda: COARSE.read_answer(payload, LEVELED), Code.CHECK_FAILED)
+
+
+def test_a_limit_on_parents_is_kept() -> None:
+    one = replace(COARSE, max_parents=1)
+    kept: list[Choice] = [(2, (4,)), (3, (1,))]
+    assert one.read_answer(one.write_answer(kept), LEVELED) == kept
+    payload = one.write_answer([(2, (5, 1)), (3, (1,))])
+    assert refusal(lambda: one.read_answer(payload, LEVELED), Code.CHECK_FAILED)
+
+
+def test_an_ordered_answer_keeps_the_order() -> None:
+    ordered = replace(COARSE, candidates=((3, (0, 1, 2)), (2, (0, 1))), ordered=True)
+    kept: list[Choice] = [(3, (4,)), (2, (5, 1))]
+    assert ordered.read_answer(ordered.write_answer(kept), LEVELED) == kept
+    turned = ordered.write_answer(kept[::-1])
+    assert "another order" in refusal(lambda: ordered.read_answer(turned, LEVELED), Code.CHECK_FAILED)
+    fewer = replace(ordered, count=1)
+    assert "another order" in refusal(
+        lambda: fewer.read_answer(fewer.write_answer([(2, (4,))]), LEVELED), Code.CHECK_FAILED
+    )
 
 
 SOUND = QUERY.write_answer([(1, (0,)), (3, (1,))])
@@ -313,3 +402,19 @@ def test_the_longest_answer_has_an_allowed_length() -> None:
     payload = query.write_answer(choices)
     assert query.read_answer(payload, wide, "north") == choices
     assert len(payload) in query.answer_bytes(wide, "north")
+
+
+def test_a_question_with_more_options_than_the_study_allows_is_refused_before_they_are_listed() -> None:
+    schema = [integer(f"x{i}", 0, 15) for i in range(30)]
+    keys = {"name": "privbayes", "max_candidates": 100, "parameter_cells": 65_536}
+    study = make_study(schema=schema, rows=(40_000, 40_000, 40_000), method=keys)
+    step = next(step for step in plan_study(study).steps if step.phase == "structure")
+    everything = tuple(range(30))
+    full = tuple((feature, everything[:feature] + everything[feature + 1 :]) for feature in range(1, 30))
+    query = ChooseParents((0,), full, step.limit.tables, step.limit.cells, "R")
+    query.check(study)
+    with pytest.raises(SynodError, match="has more options than the approved plan allows") as caught:
+        check_within(query, step, study)
+    assert caught.value.code is Code.REFUSED
+    single = tuple((feature, (0,)) for feature in range(1, 30))
+    check_within(replace(query, candidates=single), step, study)

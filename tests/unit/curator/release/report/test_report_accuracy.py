@@ -14,6 +14,7 @@ from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.study.study import Study
 from synod.curator.methods.base import CountError, Publication, Released, publisher_of
 from synod.curator.network.evidence import Evidence
+from synod.curator.network.levels import levels_of
 from synod.curator.release.report.accuracy import value_error
 from synod.curator.release.report.margins import BAND, read_margins
 from synod.curator.release.report.models.graph import read_networks
@@ -40,7 +41,7 @@ def test_moments_have_the_error_that_is_stated(sizes: tuple[int, ...], delta: ob
     design, terms = moment_design(study), SumMoments().terms(plan_study(study).step("moments"), study)
     count = DRAWS * 3 * terms.length
     (run,) = terms.runs
-    noise = run.law.sample(count, coins=seeded(3))
+    noise = run.laws[0].sample(count, coins=seeded(3))
     squares: dict[tuple[int, int], list[float]] = {}
     indicator = indicators(design)
     for moments in noise.reshape(DRAWS, 3, -1).sum(axis=1):
@@ -78,7 +79,10 @@ def test_numbers_have_no_counts_of_two() -> None:
     assert "The mean of a number is typically off by about" in text_of(section(report.tree, "error"))
 
 
-@pytest.mark.parametrize("name", ["hpdp-dp", "dp-subn", "dp-ccbn", "independent", "adaptive"])
+NAMES = ["hpdp-dp", "dp-subn", "dp-ccbn", "independent", "adaptive", "histogram", "dpcocgen", "privbayes"]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_one_value_has_the_error_that_its_bands_show(name: str) -> None:
     schema = [*categories(2, 3, 5), integer("n", 0, 9, bins=5)]
     study = make_study(schema=schema, rows=(4000, 5000, 6000), epsilon="1", method={"name": name})
@@ -96,15 +100,16 @@ def test_numbers_have_no_counts_of_one_value() -> None:
     assert re.search(r"none was released\. One value: not told here, ± [\d.,]+ with columns alone", header)
 
 
-@pytest.mark.parametrize("name", ["dp-subn", "dp-ccbn", "independent"])
+@pytest.mark.parametrize("name", ["dp-subn", "dp-ccbn", "independent", "privbayes"])
 def test_tables_have_the_error_of_the_pairs_that_the_network_holds(name: str) -> None:
-    study = make_study(schema=categories(2, 3, 2, 4), rows=(4000, 5000, 6000), epsilon="5", method={"name": name})
+    method = {"name": name, "encoding": "binary"}
+    study = make_study(schema=categories(2, 3, 2, 4), rows=(4000, 5000, 6000), epsilon="5", method=method)
     publication = render_report(study).publication
     stated = expected_error(study, publication)
     owner = (0, 1, 1, 2, 3, 3)
     pairs = {
         (min(x, y), max(x, y))
-        for network in read_networks(publication).values()
+        for network in read_networks(study, publication).values()
         for pair in network.pairs
         for x in pair.family
         for y in pair.family
@@ -115,6 +120,36 @@ def test_tables_have_the_error_of_the_pairs_that_the_network_holds(name: str) ->
     covered = sum(table is not None for table in tables)
     assert (stated.pairs, stated.covered, stated.partial) == (13, covered, len(pairs) - covered)
     assert stated.is_of_bits
+
+
+def test_pairs_on_levels_count_as_pairs_of_columns() -> None:
+    """Each pair of columns once, on the coarsest level that the network has, whose average cell adds up many cells."""
+    schema = [integer("a", 0, 15), integer("b", 0, 15), *categories(2, 3)]
+    study = make_study(schema=schema, rows=(400, 500, 600), epsilon="20", method={"name": "privbayes"})
+    report = render_report(study)
+    (network,) = read_networks(study, report.publication).values()
+    levels, evidence = levels_of(study), Evidence(study, list(report.publication.tables))
+    assert any(parent >= 4 for pair in network.pairs for parent in pair.parents)
+    coarsest: dict[frozenset[int], tuple[int, ...]] = {}
+    for pair in network.pairs:
+        for two in combinations(levels.order(pair.family), 2):
+            bases = frozenset(map(levels.base, two))
+            coarsest[bases] = tuple(map(max, zip(coarsest.get(bases, two), two, strict=True)))
+    variances = [table.variance for table in map(evidence.counted, coarsest.values()) if table is not None]
+    assert len(variances) == len(coarsest)
+    stated = expected_error(study, report.publication)
+    assert (stated.pairs, stated.covered, stated.partial) == (6, len(coarsest), 0)
+    assert stated.deviation == pytest.approx(np.sqrt(np.mean(variances)))
+    assert not stated.is_of_bits
+    assert "groups of another column's values" in text_of(section(report.tree, "model"))
+
+
+@pytest.mark.parametrize("epsilon", ["5", "20", "60"])
+def test_pairs_that_parties_counted_on_different_levels_have_an_error(epsilon: str) -> None:
+    schema = [integer("a", 0, 15), integer("b", 0, 15), *categories(2, 3)]
+    study = make_study(schema=schema, rows=(400, 500, 600), epsilon=epsilon, method={"name": "independent"})
+    stated = expected_error(study, render_report(study).publication)
+    assert (stated.deviation is not None) == (stated.covered > 0)
 
 
 @pytest.mark.parametrize("shared", [False, True])
@@ -155,7 +190,7 @@ def test_a_table_of_two_valued_columns_has_no_bits() -> None:
         assert "bit" not in re.findall(r"\w+", text_of(section(report.tree, key)))
 
 
-@pytest.mark.parametrize("method", ["hpdp-dp", "dp-ccbn", "adaptive"])
+@pytest.mark.parametrize("method", ["hpdp-dp", "dp-ccbn", "adaptive", "histogram", "dpcocgen"])
 def test_hardly_any_noise_is_told_in_whole_sentences(method: str) -> None:
     report = render_report(
         make_study(schema=categories(2, 2), rows=(9000, 9000, 9000), epsilon="200", method={"name": method})

@@ -92,7 +92,9 @@ def test_dependence_is_told_from_the_chance_in_the_draw() -> None:
     assert found == measure(study, first, first, draw(4, 2)), "the same on every page"
 
 
-@pytest.mark.parametrize("method", ["hpdp-dp", "dp-subn", "dp-ccbn", "independent", "adaptive"])
+@pytest.mark.parametrize(
+    "method", ["hpdp-dp", "dp-subn", "dp-ccbn", "independent", "adaptive", "histogram", "dpcocgen", "privbayes"]
+)
 def test_every_method_has_it_in_the_schemas_bins(method: str) -> None:
     """Numbers are in their bins even where the method publishes levels; a constant is no column."""
     schema = [integer("age", 0, 100, bins=4), categorical("one", 1), categorical("ward", 3)]

@@ -93,7 +93,7 @@ def test_a_histogram_is_that_of_the_decoded_rows(moments: RenderedReport) -> Non
 
 
 @pytest.mark.parametrize("encoding", ["vanilla", "binary", "gray"])
-@pytest.mark.parametrize("name", ["dp-subn", "dp-ccbn", "independent"])
+@pytest.mark.parametrize("name", ["dp-subn", "dp-ccbn", "independent", "privbayes"])
 def test_tables_give_shares_of_categories_and_bins(name: str, encoding: str) -> None:
     study = exact({"name": name, "encoding": encoding})
     report = render_report(study, skewed(study))
@@ -150,7 +150,8 @@ def test_a_bit_is_named_by_what_it_stands_for() -> None:
     """The whole attribute's counts drown in noise, one bit's do not."""
     categories = [f"c{i}" for i in range(16)]
     schema = [categorical(f"x{i}", categories) for i in range(4)]
-    report = render_report(make_study(schema=schema, rows=ROWS, epsilon="0.5", method={"name": "dp-subn"}))
+    method = {"name": "dp-subn", "encoding": "binary"}
+    report = render_report(make_study(schema=schema, rows=ROWS, epsilon="0.5", method=method))
     margin = by_name(report)["x0"]
     assert [group.label for group in margin.groups] == [
         "bit 1: c8, c9, c10 and 5 more",
@@ -253,7 +254,8 @@ def test_a_number_that_is_one_value_or_missing_is_not_drawn(name: str) -> None:
 
 def test_a_number_in_bits_is_drawn_by_bin_with_spikes_listed() -> None:
     schema = [integer(f"x{i}", 0, 63, bins=16, spikes=[0], nullable=True) for i in range(4)]
-    report = render_report(make_study(schema=schema, rows=ROWS, epsilon="0.5", method={"name": "dp-subn"}))
+    method = {"name": "dp-subn", "encoding": "binary"}
+    report = render_report(make_study(schema=schema, rows=ROWS, epsilon="0.5", method=method))
     margin, drawn = by_name(report)["x0"], report.publication.columns[0]
     assert margin.groups
     assert [reading.label for reading in margin.histogram][:2] == ["0 to 3", "4 to 7"]

@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from synod.common.models.gaussian import GRID
 from synod.common.protocol.manifest import noise_law
 from synod.common.protocol.plan import plan_study
+from synod.common.study.features import bases_of
 from synod.common.study.study import Study
 from synod.curator.release.report import figures, spending
 from synod.curator.release.report.accuracy import value_error
@@ -32,6 +34,10 @@ METHODS: dict[str, dict[str, Any]] = {
     "dp-ccbn": {"name": "dp-ccbn"},
     "independent": {"name": "independent"},
     "adaptive": {"name": "adaptive", "rounds": 5},
+    "distdiffgen": {"name": "distdiffgen"},
+    "histogram": {"name": "histogram"},
+    "dpcocgen": {"name": "dpcocgen"},
+    "privbayes": {"name": "privbayes"},
 }
 SPENT = {  # of an epsilon of 4, by hand
     ("hpdp-dp", ""): {"moments": "4", "rows": "0"},
@@ -39,7 +45,11 @@ SPENT = {  # of an epsilon of 4, by hand
     ("dp-subn", "joint"): {"correlations": "1.2", "initialize": "0.08", "update": "1.2", "parameters": "1.52"},
     ("dp-ccbn", ""): {"candidates": "2", "parameters": "2"},
     ("independent", ""): {"choose": "1.2", "tables": "2.8"},
+    ("distdiffgen", ""): {"classes": "2", "leaves": "2"},
+    ("privbayes", ""): {"structure": "1.2", "parameters": "2.8"},
     ("adaptive", ""): {"one-way tables": "1.2", "agreements": "0.64", "tables": "2.16"},
+    ("histogram", ""): {"histogram": "4"},
+    ("dpcocgen", ""): {"histogram": "2", "parts": "2"},
 }
 HOSTILE: list[dict[str, Any]] = [
     categorical('"><script>alert(1)</script>', ("</style><b>", "' onload='x", "&lt;")),
@@ -160,7 +170,7 @@ def test_a_number_alone_has_no_figure() -> None:
     assert "Not in this figure" not in text_of(section(tree, "error"))
 
 
-@pytest.mark.parametrize(("epsilon", "some_were_not"), [("1", True), ("1000", False)])
+@pytest.mark.parametrize(("epsilon", "some_were_not"), [("8", True), ("1000", False)])
 def test_columns_that_were_not_counted_together_are_told_of_if_there_are_some(
     epsilon: str, some_were_not: bool
 ) -> None:
@@ -191,16 +201,44 @@ def test_the_model_is_drawn(report: RenderedReport) -> None:
         assert f"{len(model['loadings'])} columns" in first
         assert f"{len(model['loadings'][0])} direction" in first
         return
+    if report.study.method.name == "distdiffgen":
+        parts = [(attribute["name"], max(attribute["groups"]) + 1) for attribute in model["attributes"]]
+        rows = {text_of(row.find("th")): text_of(row.find("td")) for row in drawn.findall(".//tbody/tr")}
+        assert rows == {name: str(count) for name, count in parts if count > 1}
+        assert rows
+        return
     if "cliques" in model:
         counted = [table["attributes"] for table in model["tables"] if len(table["attributes"]) == 2]
         names = [attribute["name"] for attribute in model["attributes"]]
         assert counted
         assert all(f"{names[a]} with {names[b]}" in text_of(drawn) for a, b in counted)
         return
+    if "cells" in model:
+        sizes = [max(attribute["groups"]) + 1 for attribute in model["attributes"]]
+        assert f"{whole(prod(sizes))} cells, of which {whole(len(model['cells']))} have rows" in text_of(drawn)
+        values = [len(attribute["groups"]) for attribute in model["attributes"]]
+        assert ("were counted as one part" in text_of(drawn)) == (sizes != values)
+        return
     networks = [model["network"]] if "network" in model else [own["network"] for own in model["networks"]]
-    expected = [(parent, child) for network in networks for child, parents in network for parent in parents]
+    bases = bases_of(report.study)
+    expected = [(bases[parent], child) for network in networks for child, parents in network for parent in parents]
     assert sorted(edges(drawn)) == sorted(expected)
     assert expected
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({}, "% were asked for."),
+        ({"components": 2}, "2 directions were asked for."),
+        ({"components": 1}, "1 direction was asked for."),
+    ],
+)
+def test_it_says_how_many_components_were_asked_for(keys: dict[str, Any], words: str) -> None:
+    report = render_report(make_study(rows=ROWS, epsilon="4", method={"name": "hpdp-dp", "link": "linear", **keys}))
+    assert words in text_of(section(report.tree, "model"))
+    if keys:
+        assert len(read_components(report.study, report.publication).kept) == keys["components"]
 
 
 def test_components_are_the_models_eigenvalues() -> None:
@@ -223,7 +261,7 @@ def test_components_are_the_models_eigenvalues() -> None:
 def test_it_tells_how_to_verify_and_how_to_cite(report: RenderedReport) -> None:
     verify = text_of(section(report.tree, "verify"))
     assert "synod verify DIR --trust FILE" in verify
-    is_fixed = report.study.method.name == "adaptive"
+    is_fixed = report.study.method.name in ("adaptive", "distdiffgen", "histogram", "dpcocgen", "privbayes")
     assert ("It also draws the rows again, from the model and the seed" in verify) == is_fixed
     assert f"does not prove that the {'model follows' if is_fixed else 'rows follow'} from the answers" in verify
     cite, study = text_of(section(report.tree, "cite")), report.study
@@ -391,7 +429,8 @@ def test_every_phase_has_a_letter(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_groups_of_bits_are_never_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """They overlap: the rest of them together is no share."""
     schema = [categorical(f"x{i}", 64) for i in range(2)]
-    report = render_report(study_of("dp-subn", schema=schema, epsilon="0.5"))
+    method = {"name": "dp-subn", "encoding": "binary"}
+    report = render_report(make_study(schema=schema, rows=ROWS, epsilon="0.5", method=method))
     monkeypatch.setattr(figures, "MOST_ROWS", 2)
     monkeypatch.setattr(figures, "FEWEST_ROWS", 2)
     words = text_of(cards(report.tree)[0])

@@ -1,0 +1,52 @@
+"""The claims of the HPPrivBayes paper, on Adult without income, in our bins; its PrivBayes has degree 4 as well.
+
+What the printed method reads without paying for it, Synod's pays for or takes as public (docs/privacy.md).
+"""
+
+from math import hypot
+
+from bench.reproduction.claims.comparing import judge_methods, needs, tally_equal, tally_larger
+from bench.reproduction.claims.verdicts import Judgement, show, tally_falling
+from bench.reproduction.experiments.plans import FEW, HPPRIVBAYES, PRIVBAYES, RATIOS
+from bench.reproduction.lines import NO_POINT
+from bench.reproduction.summary import Estimate, Figures
+
+TABLES = ("adult",)
+PAIRS = [(f"{HPPRIVBAYES}, ε = {epsilon}", f"{PRIVBAYES}, ε = {epsilon}") for epsilon in FEW]
+OURS, THEIRS = PAIRS[-1]
+TARGET = ("wrong education",)
+
+alike_with_one_parent = needs(
+    HPPRIVBAYES,
+    judge_methods("degree", (OURS,), (THEIRS,), ("information",), TABLES, tally=tally_equal, places=lambda x: x == 1),
+)
+more_with_several = needs(
+    HPPRIVBAYES,
+    judge_methods("degree", (OURS,), (THEIRS,), ("information",), TABLES, tally=tally_larger, places=lambda x: x > 1),
+)
+learns_better = needs(HPPRIVBAYES, judge_methods("personal", (HPPRIVBAYES,), (PRIVBAYES,), TARGET, TABLES))
+alike_at_small_epsilon = needs(
+    HPPRIVBAYES,
+    judge_methods(
+        "personal", (HPPRIVBAYES,), (PRIVBAYES,), TARGET, TABLES, tally=tally_equal, places=lambda x: x <= 0.4
+    ),
+)
+closer = needs(HPPRIVBAYES, judge_methods("personal", (HPPRIVBAYES,), (PRIVBAYES,), ("tvd",), TABLES))
+
+
+def _spread_grows(figures: Figures) -> Judgement:
+    """Figure 6: the largest less the smallest misclassification over epsilon, at the smallest and the largest ratio."""
+    spreads = {}
+    for ratio in RATIOS:
+        line = figures.series("personal", TABLES[0], f"{HPPRIVBAYES}, r = {ratio}", *TARGET)
+        if len(line) > 1:
+            ordered = sorted(line.values(), key=lambda estimate: estimate.mean)
+            least, most = ordered[0], ordered[-1]
+            above, _, below = ratio.partition("/")
+            gap = Estimate(most.mean - least.mean, hypot(most.error, least.error), min(most.runs, least.runs))
+            spreads[int(above) / int(below)] = gap
+    told = ", ".join(f"{show(spread)} at r = {x:.2f}" for x, spread in sorted(spreads.items()))
+    return Judgement(tally_falling(spreads).verdict, told or NO_POINT)
+
+
+spread_grows = needs(HPPRIVBAYES, _spread_grows)

@@ -1,0 +1,1 @@
+"""What is measured beside the grid of methods against epsilon and parties: rivals, and the other papers' figures."""

@@ -1,0 +1,104 @@
+"""PrivBayes (Zhang, Cormode, Procopiuc, Srivastava, Xiao 2017): a Bayesian network, over one party or many.
+
+The parties draw the network in turn, each from its own rows, and its tables are counted in one encrypted sum. With one
+party this is the paper's method.
+"""
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from synod.common.methods.networks import (
+    Auto,
+    Cells,
+    NetworkMethod,
+    check_cells,
+    check_theta,
+    resolved,
+    share_draws,
+    tables_limit,
+    useful_sum_table,
+)
+from synod.common.models.usefulness import LARGEST_TABLE
+from synod.common.protocol.steps import QueryKind, Step
+from synod.common.study.features import base_count
+from synod.common.study.schema import ExactDecimal
+from synod.common.study.study import FeatureEncoding, Study
+
+
+class PrivBayes(NetworkMethod):
+    """`beta` is the share of the budget for the network; the rest is for its tables.
+
+    `parameter_cells` is the most cells of a table; `auto` takes what is theta-useful. `degree` is the most parents of a
+    feature; null leaves that to the cells. With 0 in either place no feature can have a parent, and only single
+    features are counted. `structure` says who chooses them: the parties in turns. `tables` says what is done about
+    negative counts: `project` makes tables agree and cuts below zero without bias, `clip` cuts and rescales each as
+    printed.
+    """
+
+    name: Literal["privbayes"]
+    version: Literal[1] = 1
+    beta: ExactDecimal = Decimal("0.3")
+    theta: ExactDecimal = Decimal(4)
+    structure: Literal["turns"] = "turns"
+    degree: Annotated[int, Field(ge=0, le=32)] | None = None
+    tables: Literal["project", "clip"] = "project"
+    parameter_cells: Cells | Auto = "auto"
+    usual_encoding: ClassVar[FeatureEncoding] = "hierarchical"
+
+    @model_validator(mode="after")
+    def _check_beta(self) -> "PrivBayes":
+        if not 0 < self.beta < 1:
+            raise ValueError("beta must be above 0 and below 1")
+        check_theta(self.theta)
+        return self
+
+    def parents_limit(self, study: Study) -> int | None:
+        """The most parents that a query names; None where cells alone decide."""
+        return None if self.degree is None or self.degree >= most_parents(study) else self.degree
+
+    def chosen_encoding(self, study: Study) -> FeatureEncoding:
+        """What a resolved study writes: where every attribute has two values, `auto` is vanilla."""
+        chosen = super().chosen_encoding(study)
+        return "vanilla" if self.encoding == "auto" and chosen == "binary" else chosen
+
+    def resolve(self, study: Study) -> Self:
+        """Writes out encoding, score, and how large tables may be."""
+        settled = self.model_copy(update=self.common_keys(study))
+        known = study.model_copy(update={"method": settled})
+        cells = settled.useful_table(known) if self.parameter_cells == "auto" else self.parameter_cells
+        cells = 0 if self.degree == 0 else check_cells(cells, known)
+        degree = most_parents(known) if self.degree is None else self.degree
+        return settled.model_copy(update={"parameter_cells": cells, "degree": degree})
+
+    def useful_table(self, study: Study) -> int:
+        """The most cells of a theta-useful table; 0 if no table with a parent is."""
+        return useful_sum_table(study, 1 - Fraction(self.beta), self.theta)
+
+    def plan(self, study: Study) -> tuple[Step, ...]:
+        """Draws by each party that has any, then the tables; the tables alone, with the whole budget, where no feature
+        can have a parent.
+        """
+        parties, budget, cells = study.party_names, study.budget, resolved(self.parameter_cells)
+        limit, sums = tables_limit(study, cells), QueryKind.SUM_MARGINALS
+        if cells == 0:
+            return (Step("parameters", "parameters", sums, parties, budget, limit),)
+        structure, choose = budget.share(self.beta), QueryKind.CHOOSE_PARENTS
+        draws = zip(parties, share_draws(study), strict=True)
+        return (
+            *(
+                Step(
+                    f"structure-{name}", "structure", choose, (name,), structure, self.choice_limit(study, cells, count)
+                )
+                for name, count in draws
+                if count
+            ),
+            Step("parameters", "parameters", sums, parties, budget - structure, limit),
+        )
+
+
+def most_parents(study: Study) -> int:
+    """How many parents a feature can have at all: all others, and no more than the largest table has room for."""
+    return min(base_count(study) - 1, LARGEST_TABLE.bit_length() - 2)

@@ -1,0 +1,1 @@
+"""Cuts: which nodes of the attributes' trees a table is made of."""

@@ -1,0 +1,42 @@
+"""Candidate parents where no correlation was released: near columns, and as many as leave few enough options."""
+
+from synod.common.models.candidates import count_options, shortlist_length
+from synod.common.study.features import base_count, base_sizes, chains_of, sizes_of
+from synod.common.study.study import Study
+
+Features = tuple[int, ...]
+Shortlists = tuple[tuple[int, Features], ...]
+
+
+def shortlist_without_data(features: int, first: int, length: int) -> Shortlists:
+    """Candidate parents where no correlation was released: the first feature that is placed, and the nearest ones in
+    the schema's order, `length` in all.
+    """
+    shortlists = []
+    for x in range(features):
+        if x != first:
+            ranked = sorted((i != first, abs(i - x), i) for i in range(features) if i != x)
+            shortlists.append((x, tuple(sorted(i for _, _, i in ranked[:length]))))
+    return tuple(shortlists)
+
+
+def shortlist_parents(
+    study: Study, first: int, cells: int, max_candidates: int, max_parents: int | None = None
+) -> Shortlists:
+    """The longest such lists that leave any draw at most `max_candidates` options.
+
+    More placed features never leave fewer options, so those with all placed are counted. A list has one parent at
+    least, however many options that leaves.
+    """
+    count = base_count(study)
+    if count == len(sizes_of(study)):
+        length = shortlist_length(base_sizes(study), cells, max_candidates)
+        return shortlist_without_data(count, first, length)
+    kept = shortlist_without_data(count, first, 1)
+    for length in range(2, count):
+        longer = shortlist_without_data(count, first, length)
+        options = count_options(longer, sizes_of(study), chains_of(study), cells, max_parents, most=max_candidates)
+        if options > max_candidates:
+            break
+        kept = longer
+    return kept
