@@ -30,7 +30,10 @@ ABILITIES = (
 
 
 REAL = {"census": "adult", "abilities": "nltcs"}
-METHODS = {"census": "dp-subn", "abilities": "hpdp-dp"}
+METHODS: dict[str, dict[str, Any]] = {
+    "census": {"name": "dp-subn", "encoding": "binary"},
+    "abilities": {"name": "hpdp-dp"},
+}
 INVENTED_ROWS = 9_000
 
 
@@ -84,8 +87,7 @@ def _write_abilities(folder: Path, rows: int) -> Path:
 
 def _write(folder: Path, name: str, schema: list[dict[str, Any]], rows: Sequence[Sequence[str]]) -> Path:
     folder.mkdir(parents=True)
-    method = {"name": METHODS[name]}
-    study = {"name": name, "method": method, "epsilon": "0.8", "key_bits": 2048, "seed": 5, "schema": schema}
+    study = {"name": name, "method": METHODS[name], "epsilon": "0.8", "key_bits": 2048, "seed": 5, "schema": schema}
     (folder / "study.yaml").write_text(yaml.safe_dump(study, sort_keys=False))
     start = 0
     for party, share in zip(NAMES, SHARES, strict=True):
