@@ -19,6 +19,7 @@ from synod.common.protocol.steps import Limit, QueryKind, Step
 from synod.common.runtime.errors import invalid, refused
 from synod.common.study.encoding import codings_of
 from synod.common.study.features import features_of, sizes_of
+from synod.common.study.levels import number_groups
 from synod.common.study.schema import CategoricalAttribute, Categories, ExactDecimal, Name, Strict
 from synod.common.study.study import Method, Study, follow_rho
 
@@ -99,8 +100,7 @@ class DistDiffGen(Method):
             )
         owners = {category: place for place, own in enumerate(self.target.classes) for category in own}
         placed = [owners[category] for category in attribute.categories] + [len(owners)] * attribute.nullable
-        numbers = {place: number for number, place in enumerate(dict.fromkeys(placed))}
-        return tuple(numbers[place] for place in placed)
+        return number_groups(placed)
 
     def costs(self, budget: Cost) -> tuple[Cost, Cost]:
         """Of the tables that nodes are chosen by, and of the leaves."""

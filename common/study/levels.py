@@ -24,7 +24,7 @@ def coarser_levels(coding: Coding) -> tuple[Groups, ...]:
     kept: list[Groups] = []
     size = coding.size
     for labels in _label_levels(coding):
-        groups = _number_groups([*labels, "missing"] if coding.attribute.nullable else labels)
+        groups = number_groups([*labels, "missing"] if coding.attribute.nullable else labels)
         if 2 <= max(groups) + 1 < size:
             kept.append(groups)
             size = max(groups) + 1
@@ -66,7 +66,7 @@ def _find_leaves(tree: Any, path: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         yield from _find_leaves(branch, (*path, place))
 
 
-def _number_groups(labels: Sequence[Hashable]) -> Groups:
-    """Groups numbered by first occurrence."""
+def number_groups(labels: Sequence[Hashable]) -> Groups:
+    """The group of each place, those of equal label together, numbered by first occurrence."""
     numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
     return tuple(numbers[label] for label in labels)

@@ -114,9 +114,3 @@ def grid_cost(counts: Integers, axes: Sequence[Axis], groups: Sequence[Groups]) 
         cost += math.log(axis.size) + float(log_splits(axis)[max(own)])
         cost += float(part_costs(margin, np.bincount(own)).sum() - log_factorials(values).sum())
     return cost
-
-
-def canonical(groups: Sequence[int]) -> Groups:
-    """The same parts, numbered by first occurrence."""
-    numbers = {part: place for place, part in enumerate(dict.fromkeys(groups))}
-    return tuple(numbers[part] for part in groups)

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from synod.common.study.levels import number_groups
 from synod.curator.coclustering.criterion import (
     Axis,
     Floats,
     Groups,
     Integers,
-    canonical,
     grid_cost,
     log_factorials,
     log_splits,
@@ -65,7 +65,7 @@ def replay(axes: Sequence[Axis], merges: Sequence[Merge]) -> list[Groups]:
         own = groups[merge.axis]
         own[own == merge.joined] = merge.kept
         own[own > merge.joined] -= 1
-    return [canonical(own.tolist()) for own in groups]
+    return [number_groups(own.tolist()) for own in groups]
 
 
 def pair_gains(rows: Integers, *, is_ordered: bool, signs: Floats | None = None) -> Floats:

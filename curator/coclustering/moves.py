@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from synod.common.study.levels import number_groups
 from synod.curator.coclustering.criterion import (
     Axis,
     Floats,
     Groups,
     Integers,
-    canonical,
     gather,
     log_factorials,
     part_costs,
@@ -32,7 +32,7 @@ def move_values(counts: Integers, axes: Sequence[Axis], groups: Sequence[Groups]
             current[place] = _sweep(values, axis, current[place])
         if current == before:
             break
-    return [canonical(own) for own in current]
+    return [number_groups(own) for own in current]
 
 
 def _sweep(values: Integers, axis: Axis, groups: Groups) -> Groups:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.models.trees import Tree, children_of, codes_of
+from synod.common.study.levels import number_groups
 
 Floats = NDArray[np.float64]
 Groups = tuple[int, ...]
@@ -68,6 +69,4 @@ def choose_cuts(
 def number_parts(parts: Sequence[Sequence[int]]) -> Groups:
     """The part of each code, parts numbered by first occurrence."""
     owners = {code: place for place, codes in enumerate(parts) for code in codes}
-    placed = [owners[code] for code in range(len(owners))]
-    numbers = {place: number for number, place in enumerate(dict.fromkeys(placed))}
-    return tuple(numbers[place] for place in placed)
+    return number_groups([owners[code] for code in range(len(owners))])

@@ -109,8 +109,7 @@ def _cut(study: Study, tables: Mapping[int, Floats]) -> dict[int, Groups]:
 
 def _ask_leaves(groups: Sequence[Groups]) -> SumMarginals:
     """One table of all attributes that were split, in their parts, and of the class."""
-    entries = tuple(feature for feature, own in enumerate(groups) if max(own) > 0)
-    return GroupedFeatures(tuple(groups), ()).ask_tables([entries], [1.0])
+    return GroupedFeatures(tuple(groups), ()).ask_together()
 
 
 def _write(study: Study, groups: Sequence[Groups], counts: Counts) -> Json:

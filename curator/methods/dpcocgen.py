@@ -17,12 +17,12 @@ from synod.common.crypto.canonical import Json
 from synod.common.methods.dpcocgen import DpCocGen
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query
-from synod.common.protocol.queries.marginals import SumMarginals
 from synod.common.study.encoding import codings_of
 from synod.common.study.features import features_of, sizes_of
+from synod.common.study.levels import number_groups
 from synod.common.study.study import Study
-from synod.curator.coclustering.criterion import Axis, Floats, canonical, gather, part_cells
-from synod.curator.coclustering.levels import NoisyCounts, choose_parts
+from synod.curator.coclustering.criterion import Axis, Floats, gather, part_cells
+from synod.curator.coclustering.grids import NoisyCounts, choose_parts
 from synod.curator.coclustering.rounding import round_counts
 from synod.curator.coclustering.shares import share_values
 from synod.curator.methods.base import Numbers, Parties, Publication, Publisher, Released, register
@@ -46,7 +46,7 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
     released = release_everything(study, CELLS, counts)
     noted: Any = await parties.remember(PARTS, partial(_find_parts, study, counts, released.variance))
     groups = [tuple(own) for own in noted]
-    query = ask_parts(groups)
+    query = GroupedFeatures(tuple(groups), ()).ask_together()
     (sums,) = await parties.ask(PARTS, query)
     (variance,) = query.variances(plan_study(study).step(PARTS), study)
     model = await parties.remember("model", partial(_write, study, groups, released, sums, variance))
@@ -105,13 +105,7 @@ def order_of(study: Study, place: int) -> list[int]:
 def _in_codes(groups: Groups, order: Sequence[int]) -> Groups:
     """The part of each code, from the part of each value in its order."""
     own = dict(zip(order, groups, strict=True))
-    return canonical([own[code] for code in range(len(order))])
-
-
-def ask_parts(groups: Sequence[Groups]) -> SumMarginals:
-    """The table of all features with more than one part."""
-    entries = tuple(feature for feature, own in enumerate(groups) if max(own) > 0)
-    return GroupedFeatures(tuple(groups), ()).ask_tables([entries], [1.0])
+    return number_groups([own[code] for code in range(len(order))])
 
 
 def _method(study: Study) -> DpCocGen:
@@ -146,7 +140,7 @@ def warnings(study: Study) -> Sequence[str]:
 def typical_queries(study: Study) -> Mapping[str, Query[Any]]:
     """All cells, and up to three parts of each attribute."""
     groups = [tuple(v * min(size, TYPICAL_PARTS) // size for v in range(size)) for size in sizes_of(study)]
-    return {CELLS: ask_everything(study), PARTS: ask_parts(groups)}
+    return {CELLS: ask_everything(study), PARTS: GroupedFeatures(tuple(groups), ()).ask_together()}
 
 
 def advise(study: Study, numbers: Numbers | None) -> Sequence[str]:

@@ -70,6 +70,10 @@ class GroupedFeatures:
             shares if len(set(shares)) > 1 else (),
         )
 
+    def ask_together(self) -> SumMarginals:
+        """One table of all features that have more than one group."""
+        return self.ask_tables([tuple(f for f, size in enumerate(self.sizes) if size > 1)], [1.0])
+
     def ask_agreements(self, splits: Sequence[Sequence[Floats]], ones: int = 0) -> SumAgreements:
         """The agreements under splits that give each group of each feature a sign."""
         return SumAgreements(tuple(self._pack(split) for split in splits), ones)

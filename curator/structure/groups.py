@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from synod.common.study.levels import number_groups
 from synod.curator.inference.tails import posterior_means
 from synod.curator.network.tables import project_tables
 
@@ -38,8 +39,7 @@ def group_values(one_way: OneWay, *, least: float) -> tuple[int, ...]:
     groups = np.empty(len(one_way.counts), dtype=np.int64)
     for part in parts:
         groups[part] = min(part)
-    numbers = {first: number for number, first in enumerate(dict.fromkeys(groups.tolist()))}
-    return tuple(numbers[first] for first in groups.tolist())
+    return number_groups(groups.tolist())
 
 
 def _join_rare(one_way: OneWay) -> list[list[int]]:

@@ -7,10 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
+from synod.common.study.levels import number_groups
 from synod.curator.coclustering.criterion import (
     TABLE_SIZE,
     Axis,
-    canonical,
     gather,
     grid_cost,
     log_choose,
@@ -24,7 +24,7 @@ Groups = tuple[int, ...]
 
 def partitions(size: int) -> Iterator[Groups]:
     """Every way to put values into parts, each once: numbered by first occurrence."""
-    yield from (own for own in product(range(size), repeat=size) if canonical(own) == own)
+    yield from (own for own in product(range(size), repeat=size) if number_groups(own) == own)
 
 
 def splits(axis: Axis) -> list[Groups]:
@@ -117,4 +117,4 @@ def test_parts_add_up_their_values() -> None:
 
 
 def test_parts_are_numbered_by_first_occurrence() -> None:
-    assert canonical([5, 2, 5, 0]) == (0, 1, 0, 2)
+    assert number_groups([5, 2, 5, 0]) == (0, 1, 0, 2)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from synod.curator.coclustering.criterion import Axis, canonical, grid_cost
+from synod.common.study.levels import number_groups
+from synod.curator.coclustering.criterion import Axis, grid_cost
 from synod.curator.coclustering.merges import LEAST_DIFFERENCE, Merge, find_path, replay
 from synod.curator.coclustering.moves import move_values
 
@@ -43,7 +44,7 @@ def slow_path(counts: np.ndarray, axes: Sequence[Axis]) -> tuple[list[Merge], li
 def replay_in_place(axes: Sequence[Axis], merges: Sequence[Merge]) -> list[Groups]:
     """Parts under the numbers that the path gives them, which a canonical numbering agrees with."""
     groups = replay(axes, merges)
-    assert all(canonical(own) == own for own in groups)
+    assert all(number_groups(own) == own for own in groups)
     return groups
 
 
@@ -92,7 +93,7 @@ def test_large_tables_keep_their_gains_up_to_date() -> None:
 
 def every_grid(axes: Sequence[Axis]) -> list[tuple[Groups, ...]]:
     def splits(axis: Axis) -> list[Groups]:
-        every = [own for own in product(range(axis.size), repeat=axis.size) if canonical(own) == own]
+        every = [own for own in product(range(axis.size), repeat=axis.size) if number_groups(own) == own]
         return [own for own in every if not axis.is_ordered or list(own) == sorted(own)]
 
     return list(product(*(splits(axis) for axis in axes)))
@@ -147,7 +148,7 @@ def test_intervals_stay_intervals_and_a_missing_value_stays_alone() -> None:
                 numbers, parts = groups[0][:-1], max(groups[0]) + 1
                 assert list(numbers) == sorted(numbers)
                 assert parts == 1 or groups[0][-1] not in numbers
-                assert all(canonical(own) == own for own in groups)
+                assert all(number_groups(own) == own for own in groups)
 
 
 def test_ties_go_to_the_first_attribute_and_the_first_parts() -> None:
@@ -173,7 +174,7 @@ def test_moves_never_cost_and_keep_the_number_of_parts() -> None:
 
 def test_a_value_in_the_wrong_part_moves_to_the_right_one() -> None:
     counts, first, second = planted()
-    wrong = [canonical((1, *first[1:])), canonical((*second[:3], 0, *second[4:]))]
+    wrong = [number_groups((1, *first[1:])), number_groups((*second[:3], 0, *second[4:]))]
     assert wrong != [first, second]
     assert move_values(counts, [Axis(7), Axis(6)], wrong) == [first, second]
 

@@ -15,8 +15,9 @@ from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.study import Study
 from synod.curator.methods import base
 from synod.curator.methods.base import Publication, publisher_of
-from synod.curator.methods.dpcocgen import ask_parts, axes_of, order_of
+from synod.curator.methods.dpcocgen import axes_of, order_of
 from synod.curator.structure.cells import read_cells
+from synod.curator.structure.grouped import GroupedFeatures
 from synod.deploy.simulate import InProcessParties
 from synod.deploy.study.forecast import forecast_study, remark_on
 from tests.support.keys import seeded
@@ -130,7 +131,7 @@ def test_dpcocgen_finds_the_blocks() -> None:
 def test_values_with_nothing_to_tell_are_one_cell_and_the_first_attribute_is_asked() -> None:
     schema = [categorical("a", 3), categorical("b", 2)]
     study = make_study(schema=schema, method={"name": "dpcocgen"}, epsilon="0.001", rows=(3, 3, 3))
-    assert ask_parts([(0, 1, 2), (0, 0)]) == SumMarginals(((0,),))
+    assert GroupedFeatures(((0, 1, 2), (0, 0)), ()).ask_together() == SumMarginals(((0,),))
     found = []
     for coins in range(20):
         parties = InProcessParties(study, draw_tables(study), seeded(coins), np.random.default_rng(1))
@@ -141,7 +142,7 @@ def test_values_with_nothing_to_tell_are_one_cell_and_the_first_attribute_is_ask
 
 
 def test_parts_are_asked_as_groupings_of_what_was_joined() -> None:
-    query = ask_parts([(0, 1, 0), (0, 0), (0, 1, 2, 3)])
+    query = GroupedFeatures(((0, 1, 0), (0, 0), (0, 1, 2, 3)), ()).ask_together()
     assert query == SumMarginals(((3, 2),), (Grouping(0, (0, 1, 0)),))
 
 

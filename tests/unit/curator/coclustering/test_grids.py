@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from synod.curator.coclustering.criterion import Axis, gather, part_cells
-from synod.curator.coclustering.levels import NoisyCounts, choose_parts
+from synod.curator.coclustering.grids import NoisyCounts, choose_parts
 from synod.curator.coclustering.merges import find_path, replay
 from synod.curator.coclustering.rounding import round_counts
 from synod.curator.network.tables import project_tables

@@ -1,4 +1,4 @@
-"""How many parts: the level of the path of merges whose counts, spread evenly over their cells, are expected to be
+"""How many parts: the grid on the path of merges whose counts, spread evenly over their cells, are expected to be
 nearest to the true ones.
 
 MODL by itself takes noise for structure: on a noisy table its own best grid is often the finest. So along its path the
@@ -70,26 +70,26 @@ def _outer(members: Sequence[Floats]) -> Floats:
 def choose_parts(noisy: NoisyCounts, counts: Integers, axes: Sequence[Axis], parts: Parts) -> list[Groups]:
     """The part of each value of each axis, found by MODL in `counts`, whole numbers that `noisy` was made into.
 
-    `parts` is `error` for the level of least E, `modl` for that of least cost, or the most cells that it may have.
+    `parts` is `error` for the grid of least E, `modl` for that of least cost, or the most cells that it may have.
     """
     path = find_path(counts, axes)
-    chosen = replay(axes, path.merges[: _choose_level(noisy, path, parts)])
+    chosen = replay(axes, path.merges[: _choose_length(noisy, path, parts)])
     moved = move_values(counts, axes, chosen)
     if parts == "error" and noisy.expected_error(moved) > noisy.expected_error(chosen):
         return chosen
     return moved
 
 
-def _choose_level(noisy: NoisyCounts, path: Path, parts: Parts) -> int:
+def _choose_length(noisy: NoisyCounts, path: Path, parts: Parts) -> int:
     """How many merges of the path to make; of equally good numbers the least."""
     if parts == "error":
         return _first_least(list(noisy.path_errors(path.merges)))
     if parts == "modl":
         return _first_least(path.costs)
     shape = list(noisy.counts.shape)
-    for level, merge in enumerate(path.merges):
+    for length, merge in enumerate(path.merges):
         if prod(shape) <= int(parts):
-            return level
+            return length
         shape[merge.axis] -= 1
     return len(path.merges)
 
