@@ -35,6 +35,7 @@ from synod.curator.structure.known import Known
 from synod.curator.structure.model import draw_model, write_model
 from synod.curator.structure.parts import part_power
 from synod.curator.structure.selection import Room, choose_pairs, score_pairs
+from synod.curator.structure.smoothing import smooth_sums
 from synod.curator.structure.splits import choose_signs
 
 Floats = NDArray[np.float64]
@@ -237,16 +238,17 @@ def _write(study: Study, known: Known) -> Json:
     assert known.model is not None
     counted = [(one.attributes, float(np.mean(one.variance)) ** 0.5) for one in known.tables]
     if len(plan_study(study).steps) == 1:
-        counted += [(one.attributes, _cell_deviation(one)) for one in known.sums]
+        counted += [(one.attributes, _cell_deviation(known, one)) for one in known.sums]
     return write_model(study, known.grouped, known.model.tree, known.model.tables, counted)
 
 
-def _cell_deviation(sums: SignedSums) -> float:
+def _cell_deviation(known: Known, sums: SignedSums) -> float:
     """A cell of two values is a quarter of the rows, of both sums of ones and of the sum of signs, each with its sign.
 
-    A sum of signs has four times the variance of an agreement; so has twice a count of ones, over the weight squared.
+    A sum of ones, twice a count less the rows, has four times the count's variance, a one-way table twice.
     """
-    return math.sqrt(float(np.mean(sums.variance)) * (1 + 2 / ONES_WEIGHT**2)) / 4
+    ones = sum(2 * float(np.mean(known.tables[feature].variance)) for feature in sums.attributes)
+    return math.sqrt(float(np.mean(sums.variance)) + ones) / 4
 
 
 # All attributes with two values: one sum
@@ -256,12 +258,11 @@ async def _ask_everything(study: Study, parties: Parties) -> tuple[Known, list[R
     """The ones of every attribute and the agreements of all pairs, in one sum."""
     sizes, rows = sizes_of(study), study.total_rows
     groups = tuple(tuple(range(size)) for size in sizes)
-    plain = GroupedFeatures(groups, ())
-    query = plain.ask_agreements([[np.array([-1.0, 1.0])] * len(sizes)], ones=ONES_WEIGHT)
+    query = _ask_all_agreements(study)
     answer = await parties.ask("agreements", query)
     variance = query.variance(plan_study(study).step("agreements"), study)
-    ones = answer.ones / ONES_WEIGHT
-    deviation = variance**0.5 / ONES_WEIGHT
+    ones = answer.ones / query.ones
+    deviation = variance**0.5 / query.ones
     tables = [np.array([rows - count, count]) for count in ones]
     shares = tuple(np.clip(table, 1.0, rows - 1.0) / rows for table in tables)
     grouped = GroupedFeatures(groups, shares)
@@ -271,8 +272,15 @@ async def _ask_everything(study: Study, parties: Parties) -> tuple[Known, list[R
     return Known(grouped, rows, measured, sums), released
 
 
+def _ask_all_agreements(study: Study) -> SumAgreements:
+    sizes = sizes_of(study)
+    plain = GroupedFeatures(tuple(tuple(range(size)) for size in sizes), ())
+    return plain.ask_agreements([[np.array([-1.0, 1.0])] * len(sizes)], ones=ONES_WEIGHT)
+
+
 def _finish_binary(study: Study, known: Known) -> Json:
-    """Grows the model by pairs, all of whose agreements are released, and fits it once more."""
+    """Smooths agreements, grows the model by pairs, all of which have one, and fits it once more."""
+    known = replace(known, sums=smooth_sums(known.sums, known.base(), known.rows))
     known, pairs = grow_pairs(known, resolved(_method(study).max_model_cells), STAGE_ITERATIONS)
     return _write(study, known.fitted(pairs, _final_iterations(known, known.sums)))
 
@@ -303,7 +311,8 @@ def typical_queries(study: Study) -> Mapping[str, Query[Any]]:
     for step in plan_study(study).steps:
         if step.phase == "agreements":
             alone = len(plan_study(study).steps) == 1
-            typical[step.label] = grouped.ask_agreements([signs] * step.limit.tables, ONES_WEIGHT if alone else 0)
+            pairs = grouped.ask_agreements([signs] * step.limit.tables)
+            typical[step.label] = _ask_all_agreements(study) if alone else pairs
         elif step.phase == "tables":
             typical[step.label] = grouped.ask_tables(chain, [1.0] * len(chain))
         else:
