@@ -6,6 +6,7 @@ carry one share of divisible noise, the number of draws is d - 1, and covers are
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,9 @@ from synod.common.protocol.queries.parents import ChooseParents
 from synod.common.protocol.steps import Step
 from synod.common.study.features import sizes_of
 from synod.common.study.study import Study
+from synod.curator.covers.coarse import ask_views
 from synod.curator.covers.nocd import nocd_views
+from synod.curator.covers.search import View
 from synod.curator.covers.views import design_views, expected_variance, overlapping_views
 from synod.curator.methods.base import Parties, Publication, Publisher, register
 from synod.curator.network.evidence import (
@@ -39,6 +42,11 @@ from synod.curator.release.report.accuracy import table_error
 from synod.curator.release.report.models.networks import describe_networks, warn_of_networks
 
 Floats = NDArray[np.float64]
+COVERS = {
+    "best": "best",
+    "nocd": "nocd, the paper's",
+    "overlapping": "overlapping, as PriView's",
+}
 
 
 async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -> Publication:
@@ -49,31 +57,51 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
     evidence = Evidence(study)
     network = without_parents(study)
     if resolved(_method(study).parameter_cells):
-        information = await quantify_correlations(study, parties, evidence)
+        views = await parties.compute(partial(choose_views, study))
+        evidence = Evidence(study, groupings=views.groupings)
+        information = await quantify_correlations(study, parties, views, evidence)
         network = await initialize_network(study, parties, information, rng=rng)
         network = await update_network(study, parties, information, network, evidence)
     tables = await learn_tables(study, parties, "parameters", network, evidence)
     return await parties.compute(partial(publish_network, study, network, tables, evidence, rng=rng))
 
 
-async def quantify_correlations(study: Study, parties: Parties, evidence: Evidence) -> Floats:
-    """Phase 1: the mutual information of every pair of features, from views that cover each pair once."""
-    views = await parties.compute(partial(design_views, sizes_of(study), _method(study).max_view_cells))
-    tables = await parties.ask("correlations", SumMarginals(views))
-    evidence.add_sum("correlations", views, tables)
+async def quantify_correlations(study: Study, parties: Parties, views: SumMarginals, evidence: Evidence) -> Floats:
+    """Phase 1: the mutual information of every pair of features, from views that cover all pairs."""
+    tables = await parties.ask("correlations", views)
+    evidence.add_sum("correlations", views.sets, tables)
     return await parties.compute(partial(measure_information, study, views, tables))
 
 
-def measure_information(study: Study, views: Sets, tables: Sequence[NDArray[np.int64]]) -> Floats:
-    """The mutual information of each pair, out of the view that covers it."""
-    sizes = sizes_of(study)
-    information = np.zeros((len(sizes), len(sizes)))
-    for view, table in zip(views, tables, strict=True):
-        for i, x in enumerate(view):
-            for y in view[i + 1 :]:
-                counts = marginalize(table, view, sizes, (x, y))
-                shares = project_tables(counts, study.total_rows)
-                information[x, y] = information[y, x] = float(mutual_information(shares, sizes[x]))
+def choose_views(study: Study) -> SumMarginals:
+    """The query for the views of the study's cover."""
+    method = _method(study)
+    return ask_views(study, lay_views(method.cover, sizes_of(study), method.max_view_cells), method.max_view_cells)
+
+
+def lay_views(cover: str, sizes: Sequence[int], max_cells: int) -> tuple[View, ...]:
+    """The views of one of the covers."""
+    if cover == "nocd":
+        return nocd_views(len(sizes), max_cells)
+    return overlapping_views(sizes, max_cells=max_cells) if cover == "overlapping" else design_views(sizes, max_cells)
+
+
+def measure_information(study: Study, views: SumMarginals, tables: Sequence[NDArray[np.int64]]) -> Floats:
+    """The mutual information of each pair, out of the views that cover it, by their precision. Of a pair that was
+    counted in groups it is that of the groups, which is at most that of the values.
+    """
+    features, sizes = views.entry_features(study), views.entry_sizes(study)
+    margins: dict[View, list[tuple[Floats, float]]] = {}
+    for view, table in zip(views.sets, tables, strict=True):
+        for pair in combinations(view, 2):
+            counts = marginalize(table, view, sizes, pair)
+            margins.setdefault(pair, []).append((counts.astype(np.float64), len(counts) / len(table)))
+    information = np.zeros((len(sizes_of(study)),) * 2)
+    for (x, y), found in margins.items():
+        whole = sum(precision for _, precision in found)
+        counts = np.sum([counts * (precision / whole) for counts, precision in found], axis=0)
+        value = float(mutual_information(project_tables(counts, study.total_rows), sizes[x]))
+        information[features[x], features[y]] = information[features[y], features[x]] = value
     return information
 
 
@@ -153,30 +181,29 @@ def typical_queries(study: Study) -> Mapping[str, Query[Any]]:
     tables = SumMarginals(typical_families(sizes, resolved(method.parameter_cells)))
     queries = {"parameters": tables, "update": tables}
     if "correlations" in steps:
-        queries["correlations"] = SumMarginals(design_views(sizes, method.max_view_cells))
+        queries["correlations"] = choose_views(study)
     return {label: query for label, query in queries.items() if label in steps}
 
 
 def compare_covers(study: Study) -> tuple[Sequence[str], Sequence[Sequence[str]]] | None:
-    """The chosen cover beside NOCD's and overlapping views as PriView has them: how many views, and the mean variance
-    of a 2-way cell in units of the variance that one marginal asked alone would have.
+    """The covers that the study could ask for, the chosen one first: how many views, and the mean variance of a 2-way
+    cell in units of the variance that one marginal asked alone would have. NOCD is of binary features.
     """
     method, sizes = _method(study), sizes_of(study)
     if not resolved(method.parameter_cells):
         return None
-    cells = method.max_view_cells
-    covers = {
-        "chosen": design_views(sizes, cells),
-        "overlapping, as PriView's": overlapping_views(sizes, max_cells=cells),
-    }
-    if all(size == 2 for size in sizes):
-        covers["NOCD"] = nocd_views(len(sizes))
-    variances = {
-        name: expected_variance(views, sizes, at_rho=study.delta is not None) for name, views in covers.items()
-    }
+    possible = [name for name in COVERS if name != "nocd" or all(size == 2 for size in sizes)]
+    covers = {name: lay_views(name, sizes, method.max_view_cells) for name in possible}
+    at_rho = study.delta is not None
+    variances = {name: expected_variance(views, sizes, at_rho=at_rho) for name, views in covers.items()}
     rows = [
-        [name, str(len(views)), f"{variances[name]:,.0f}", f"{variances[name] / variances['chosen']:.2f}"]
-        for name, views in covers.items()
+        [
+            COVERS[name] + (" (chosen)" if name == method.cover else ""),
+            str(len(covers[name])),
+            f"{variances[name]:,.0f}",
+            f"{variances[name] / variances[method.cover]:.2f}",
+        ]
+        for name in sorted(possible, key=lambda name: name != method.cover)
     ]
     return ("cover of all pairs", "views", "variance of a count", "ratio"), rows
 
