@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from synod.common.methods.dp_ccbn import DpCcbn, candidate_families, largest_sum, uniform_sum
@@ -197,6 +197,7 @@ def test_the_limit_of_views_is_above_all_that_is_asked_of_any_sizes(sizes: list[
 
 @settings(max_examples=80, deadline=None)
 @given(st.lists(st.integers(2, 40), min_size=2, max_size=9), st.integers(4, 600))
+@example([2] * 9, 256)
 def test_the_limit_of_views_holds_where_large_pairs_are_grouped_and_views_overlap(
     sizes: list[int], max_cells: int
 ) -> None:
@@ -207,6 +208,15 @@ def test_the_limit_of_views_holds_where_large_pairs_are_grouped_and_views_overla
         asked = ask_views(study, lay(sizes_of(study), max_cells=max_cells), max_cells).size(study)
         assert limit.cells == max_cells
         assert all(asdict(asked)[part] <= most for part, most in asdict(limit).items())
+
+
+def test_overlapping_views_may_have_more_numbers_than_others_and_are_allowed_them() -> None:
+    """Nine bits: two views of eight and what is left, where views that hold a pair once are limited to fewer cells."""
+    method = {"name": "dp-subn", "cover": "overlapping", "max_view_cells": 256, "theta": "0.1"}
+    study = study_of(method, [binary(f"x{i}") for i in range(9)])
+    asked = SumMarginals(overlapping_views(sizes_of(study), max_cells=256)).size(study)
+    assert asked.numbers > views_limit(study, 256).numbers
+    publish(study)
 
 
 @pytest.mark.parametrize("count", [*range(2, 60), 97, 128])
