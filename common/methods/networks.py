@@ -70,13 +70,19 @@ class NetworkMethod(Method):
         best: Score = "F" if is_binary else "R"
         return {"encoding": encoding, "score": best if self.score == "auto" else self.score}
 
+    def parents_limit(self, study: Study) -> int | None:
+        """The most parents that a query names; None where cells alone decide."""
+        del study
+        return None
+
     def choice_limit(self, study: Study, cells: int, draws: int) -> Limit:
         """The largest query of a step that draws parents. Where attributes have levels, how many candidates are few
         enough is known only when the first feature is, so the options themselves are limited.
         """
         sizes = base_sizes(study)
         has_levels = len(sizes) < len(sizes_of(study))
-        shortlist = len(sizes) - 1 if has_levels else shortlist_length(sizes, cells, self.max_candidates)
+        most = self.parents_limit(study)
+        shortlist = len(sizes) - 1 if has_levels else shortlist_length(sizes, cells, self.max_candidates, most)
         options = self.max_candidates if has_levels else 0
         return Limit(cells, draws, cells, candidates=shortlist, options=options, score=self.chosen_score)
 

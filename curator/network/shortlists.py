@@ -30,7 +30,7 @@ def shortlist_parents(
     """
     count = base_count(study)
     if count == len(sizes_of(study)):
-        length = shortlist_length(base_sizes(study), cells, max_candidates)
+        length = shortlist_length(base_sizes(study), cells, max_candidates, max_parents)
         return shortlist_without_data(count, first, length)
     kept = shortlist_without_data(count, first, 1)
     for length in range(2, count):

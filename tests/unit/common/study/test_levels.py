@@ -11,7 +11,6 @@ from synod.common.study.features import (
     base_count,
     base_sizes,
     bases_of,
-    chain_of,
     chains_of,
     features_of,
     sizes_of,
@@ -145,7 +144,6 @@ def test_base_features_come_first_and_levels_attribute_by_attribute() -> None:
     assert (base_count(study), base_sizes(study)) == (3, (8, 6, 2))
     assert chains_of(study) == ((0, 3, 4), (1, 5), (2,))
     assert bases_of(study) == (0, 1, 2, 0, 0, 1)
-    assert [chain_of(study, feature) for feature in (0, 4, 5, 2)] == [(0, 3, 4), (0, 3, 4), (1, 5), (2,)]
 
 
 @pytest.mark.parametrize("encoding", ["vanilla", "binary", "gray"])
