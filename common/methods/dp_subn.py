@@ -9,12 +9,12 @@ from pydantic import Field, model_validator
 from synod.common.methods.networks import (
     Auto,
     Cells,
-    FlatEncoding,
     NetworkMethod,
     Parts,
     check_cells,
     check_parts,
     check_theta,
+    coarsest_sizes,
     resolved,
     share_draws,
     sum_shares,
@@ -25,7 +25,7 @@ from synod.common.methods.networks import (
 from synod.common.models.usefulness import largest_table
 from synod.common.protocol.steps import QueryKind, Step
 from synod.common.runtime.errors import invalid
-from synod.common.study.features import sizes_of
+from synod.common.study.features import base_count, base_sizes, sizes_of
 from synod.common.study.schema import ExactDecimal
 from synod.common.study.study import FeatureEncoding, Study
 
@@ -48,7 +48,6 @@ class DpSubn(NetworkMethod):
 
     name: Literal["dp-subn"]
     version: Literal[1] = 1
-    encoding: Literal[Auto, FlatEncoding] = "auto"
     split: Literal["best", "paper"] | Parts = "best"
     theta: ExactDecimal = Decimal(6)
     theta_frontier: ExactDecimal = Decimal(2)
@@ -77,7 +76,7 @@ class DpSubn(NetworkMethod):
         """Writes out encoding, score, split, and how large tables may be."""
         settled = self.model_copy(update={**self.common_keys(study), "split": self.parts})
         known = study.model_copy(update={"method": settled})
-        if self.cover == "nocd" and any(size > 2 for size in sizes_of(known)):
+        if self.cover == "nocd" and any(size > 2 for size in base_sizes(known)):
             raise invalid(
                 "the cover nocd is of binary features, and this study has larger ones.",
                 "Take the encoding binary or gray, or another cover.",
@@ -94,12 +93,13 @@ class DpSubn(NetworkMethod):
     def useful_frontier(self, study: Study) -> int:
         """The most cells of a theta-useful table of the search frontier."""
         return largest_table(
-            sizes_of(study),
+            base_sizes(study),
             rows=study.total_rows,
             cost=study.budget.share(self.parts[2]),
             theta=self.theta_frontier,
             shares=Fraction(len(study.roster)) if self.update == "sequential" else sum_shares(study),
             nested=False,
+            coarsest=coarsest_sizes(study),
         )
 
     def plan(self, study: Study) -> tuple[Step, ...]:
@@ -124,8 +124,9 @@ class DpSubn(NetworkMethod):
             updates = [Step("update", "update", sums, parties, third, widest)]
         else:
             updates = [Step(f"update-{name}", "update", local, (name,), third, widest) for name in parties]
-        overlapping = self.cover == "overlapping"
-        views = views_limit(study, self.max_view_cells, whole_pairs=False, overlapping=overlapping)
+        # attributes without levels cannot be grouped where others have some
+        whole, overlapping = len(sizes_of(study)) > base_count(study), self.cover == "overlapping"
+        views = views_limit(study, self.max_view_cells, whole_pairs=whole, overlapping=overlapping)
         return (
             Step("correlations", "correlations", sums, parties, first, views),
             *starts,

@@ -1,7 +1,6 @@
 """Candidate parent sets: what a draw of `ChooseParents` chooses among, from public numbers only."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
 from itertools import combinations, islice
 from math import comb, prod
 from typing import Literal
@@ -113,7 +112,7 @@ class ParentOptions:
         self._sizes, self._chains, self._max_cells, self._max_parents = sizes, chains, max_cells, max_parents
         self._sets: dict[Features, ParentSets] = {}
 
-    def of(self, shortlists: Iterable[tuple[int, Features]], placed: AbstractSet[int]) -> list[tuple[int, Features]]:
+    def of(self, shortlists: Iterable[tuple[int, Features]], placed: set[int]) -> list[tuple[int, Features]]:
         """Every one of these features with every one of its sets, in the order that draws count on."""
         used: dict[Features, ParentSets] = {}
         options: list[tuple[int, Features]] = []

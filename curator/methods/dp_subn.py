@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 
 from synod.common.methods.dp_subn import DpSubn
 from synod.common.methods.networks import resolved, share_draws
-from synod.common.models.candidates import shortlist_length
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query
 from synod.common.protocol.queries.marginals import LocalMarginals, Sets, SumMarginals
 from synod.common.protocol.queries.parents import ChooseParents
 from synod.common.protocol.steps import Step
-from synod.common.study.features import sizes_of
+from synod.common.study.features import base_count, base_sizes, bases_of, sizes_of
 from synod.common.study.study import Study
 from synod.curator.covers.coarse import ask_views
 from synod.curator.covers.nocd import nocd_views
@@ -37,6 +36,8 @@ from synod.curator.network.evidence import (
 )
 from synod.curator.network.frontier import build_frontier
 from synod.curator.network.graph import Bound, Network, Pair, select_network, typical_families
+from synod.curator.network.levels import levels_of
+from synod.curator.network.shortlists import Shortlists, fit_shortlists
 from synod.curator.network.tables import marginalize, mutual_information, project_tables
 from synod.curator.release.report.accuracy import table_error
 from synod.curator.release.report.models.networks import describe_networks, warn_of_networks
@@ -76,7 +77,7 @@ async def quantify_correlations(study: Study, parties: Parties, views: SumMargin
 def choose_views(study: Study) -> SumMarginals:
     """The query for the views of the study's cover."""
     method = _method(study)
-    return ask_views(study, lay_views(method.cover, sizes_of(study), method.max_view_cells), method.max_view_cells)
+    return ask_views(study, lay_views(method.cover, base_sizes(study), method.max_view_cells), method.max_view_cells)
 
 
 def lay_views(cover: str, sizes: Sequence[int], max_cells: int) -> tuple[View, ...]:
@@ -90,18 +91,19 @@ def measure_information(study: Study, views: SumMarginals, tables: Sequence[NDAr
     """The mutual information of each pair, out of the views that cover it, by their precision. Of a pair that was
     counted in groups it is that of the groups, which is at most that of the values.
     """
-    features, sizes = views.entry_features(study), views.entry_sizes(study)
+    sizes, bases = views.entry_sizes(study), bases_of(study)
+    places = [bases[feature] for feature in views.entry_features(study)]
     margins: dict[View, list[tuple[Floats, float]]] = {}
     for view, table in zip(views.sets, tables, strict=True):
         for pair in combinations(view, 2):
             counts = marginalize(table, view, sizes, pair)
             margins.setdefault(pair, []).append((counts.astype(np.float64), len(counts) / len(table)))
-    information = np.zeros((len(sizes_of(study)),) * 2)
+    information = np.zeros((base_count(study),) * 2)
     for (x, y), found in margins.items():
         whole = sum(precision for _, precision in found)
         counts = np.sum([counts * (precision / whole) for counts, precision in found], axis=0)
         value = float(mutual_information(project_tables(counts, study.total_rows), sizes[x]))
-        information[features[x], features[y]] = information[features[y], features[x]] = value
+        information[places[x], places[y]] = information[places[y], places[x]] = value
     return information
 
 
@@ -109,23 +111,25 @@ async def initialize_network(
     study: Study, parties: Parties, information: Floats, *, rng: np.random.Generator
 ) -> Network:
     """Phase 2: the first feature at random, the others drawn with their parents by the parties in turn."""
-    sizes = sizes_of(study)
-    pairs = [Pair(int(rng.integers(len(sizes))), ())]
+    pairs = [Pair(int(rng.integers(base_count(study))), ())]
     for entry, count in zip(study.roster, share_draws(study), strict=True):
         if count:
             query = next_choice(study, information, [pair.feature for pair in pairs], count)
             chosen = await parties.ask(f"initialize-{entry.name}", query)
             pairs.extend(Pair(feature, parents) for feature, parents in chosen)
-    return Network(tuple(pairs))
+    return Network(tuple(pairs), levels_of(study))
 
 
 def next_choice(study: Study, information: Floats, placed: list[int], count: int) -> ChooseParents:
     """What the next party draws from: each open feature with its most correlated features as candidates."""
-    method, sizes = _method(study), sizes_of(study)
+    method = _method(study)
     cells = resolved(method.parameter_cells)
-    length = shortlist_length(sizes, cells, method.max_candidates)
-    open_features = [x for x in range(len(sizes)) if x not in placed]
-    candidates = tuple((x, most_correlated(information, x, length)) for x in open_features)
+    open_features = [x for x in range(base_count(study)) if x not in placed]
+
+    def offer(length: int) -> Shortlists:
+        return tuple((x, most_correlated(information, x, length)) for x in open_features)
+
+    candidates = fit_shortlists(study, offer, cells, method.max_candidates)
     return ChooseParents(tuple(sorted(placed)), candidates, count, cells, method.chosen_score)
 
 
@@ -176,7 +180,7 @@ def narrow(study: Study, frontier: Network, evidence: Evidence) -> Network:
 
 def typical_queries(study: Study) -> Mapping[str, Query[Any]]:
     """The views, which the study fixes; for what is chosen later, a table of the largest size for each feature."""
-    method, sizes = _method(study), sizes_of(study)
+    method, sizes = _method(study), base_sizes(study)
     steps = {step.label for step in plan_study(study).steps}
     tables = SumMarginals(typical_families(sizes, resolved(method.parameter_cells)))
     queries = {"parameters": tables, "update": tables}
@@ -189,7 +193,7 @@ def compare_covers(study: Study) -> tuple[Sequence[str], Sequence[Sequence[str]]
     """The covers that the study could ask for, the chosen one first: how many views, and the mean variance of a 2-way
     cell in units of the variance that one marginal asked alone would have. NOCD is of binary features.
     """
-    method, sizes = _method(study), sizes_of(study)
+    method, sizes = _method(study), base_sizes(study)
     if not resolved(method.parameter_cells):
         return None
     possible = [name for name in COVERS if name != "nocd" or all(size == 2 for size in sizes)]

@@ -32,6 +32,10 @@ class Levels:
         """The base feature that a feature is, or is a coarser level of."""
         return self.bases[feature] if self.bases else feature
 
+    def chain(self, base: int) -> Features:
+        """The levels of a base feature, itself first and the coarsest last."""
+        return tuple(i for i, own in enumerate(self.bases) if own == base) if self.bases else (base,)
+
     def order(self, features: Iterable[int]) -> Features:
         """Features in the order of their base features, as queries name them."""
         return tuple(sorted(features, key=self.base))

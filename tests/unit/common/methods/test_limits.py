@@ -61,7 +61,7 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 WITHOUT_ENCODING = ("hpdp-dp", "adaptive", "distdiffgen", "histogram", "dpcocgen")
 ENCODINGS = ("vanilla", "binary", "gray")
-WITH_LEVELS = ("independent", "privbayes")
+WITH_LEVELS = ("dp-subn", "independent", "privbayes")
 
 
 def study_of(method: dict[str, Any], schema: list[Attribute], encoding: str = "", **changes: Any) -> Study:
@@ -89,7 +89,10 @@ def test_recipes_stay_within_the_limits_of_their_plan(
 
 
 @pytest.mark.parametrize("schema", SHAPES.values(), ids=SHAPES.keys())
-@pytest.mark.parametrize("method", ["independent", "privbayes", "privbayes, few candidates"])
+@pytest.mark.parametrize(
+    "method",
+    ["independent", "privbayes", "privbayes, few candidates", *(name for name in METHODS if "dp-subn" in name)],
+)
 def test_recipes_over_levels_stay_within_the_limits_of_their_plan(method: str, schema: list[Attribute]) -> None:
     tree = {"name": "tree", "type": "categorical", "taxonomy": ["a", ["b", "c", ["d", "e"]], ["f", "g"]]}
     wide = [{**attribute, "name": f"{attribute['name']} again"} for attribute in schema]
@@ -113,7 +116,7 @@ def studies(draw: st.DrawFn) -> Study:
             "max_view_cells": draw(st.integers(4, 99)),
         }
         keys |= {"update": draw(st.sampled_from(["sequential", "joint"]))}
-        covers = ["best", "overlapping"] if keys["encoding"] == "vanilla" else ["best", "overlapping", "nocd"]
+        covers = ["best", "overlapping", *(["nocd"] if keys["encoding"] in ("binary", "gray") else [])]
         keys |= {"cover": draw(st.sampled_from(covers))}
     elif name == "privbayes":
         keys |= {"parameter_cells": draw(cells), "degree": draw(st.none() | st.integers(0, 4))}
@@ -121,7 +124,8 @@ def studies(draw: st.DrawFn) -> Study:
         keys |= {"parameter_cells": draw(cells), "max_numbers": draw(st.integers(1, 300))}
     else:
         keys |= {"table_cells": draw(st.just("auto") | st.lists(st.integers(0, 40), min_size=3, max_size=3))}
-    schema = [categorical(f"x{i}", size, nullable=draw(st.booleans())) for i, size in enumerate(sizes)]
+    kinds = (categorical, lambda name, size, **more: integer(name, 0, size - 1, bins=size, **more))
+    schema = [draw(st.sampled_from(kinds))(f"x{i}", n, nullable=draw(st.booleans())) for i, n in enumerate(sizes)]
     return study_of({"name": name, **keys}, schema)
 
 

@@ -82,3 +82,29 @@ def test_so_many_groups_fit_and_one_more_everywhere_would_not(max_cells: int) ->
         more = [size + (feature in most) for feature, size in enumerate(kept)]
         assert all(kept[a] * kept[b] <= max_cells for a, b in pairs)
         assert not pairs or any(more[a] * more[b] > max_cells for a, b in pairs)
+
+
+def test_where_features_have_levels_a_large_pair_is_asked_on_those_that_fit() -> None:
+    """Levels of 16 bins are 2 (8 groups), 3 (4) and 4 (2); of 10 bins 5 (5), 6 (3) and 7 (2)."""
+    schema = [integer("a", 0, 15, bins=16), integer("b", 0, 9, bins=10)]
+    study = make_study(schema=schema, method={"name": "dp-subn", "encoding": "hierarchical"})
+    assert sizes_of(study) == (16, 10, 8, 4, 2, 5, 3, 2)
+    asked = {cells: ask_views(study, ((0, 1),), cells) for cells in (160, 159, 80, 47, 5, 4)}
+    assert {cells: one.sets for cells, one in asked.items()} == {
+        160: ((0, 1),),
+        159: ((0, 5),),
+        80: ((0, 5),),
+        47: ((2, 5),),
+        5: ((4, 7),),
+        4: ((4, 7),),
+    }
+    for one in asked.values():
+        assert not one.groupings
+        one.check(study)
+
+
+def test_where_others_have_levels_flat_categories_are_asked_whole() -> None:
+    schema = [integer("a", 0, 15, bins=16), categorical("b", 30), categorical("c", 20)]
+    study = make_study(schema=schema, method={"name": "dp-subn", "encoding": "hierarchical"})
+    asked = ask_views(study, ((0, 1), (0, 2), (1, 2)), 100)
+    assert [prod(sizes_of(study)[entry] for entry in entries) for entries in asked.sets] == [60, 80, 600]
