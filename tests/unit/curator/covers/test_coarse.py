@@ -108,3 +108,5 @@ def test_where_others_have_levels_flat_categories_are_asked_whole() -> None:
     study = make_study(schema=schema, method={"name": "dp-subn", "encoding": "hierarchical"})
     asked = ask_views(study, ((0, 1), (0, 2), (1, 2)), 100)
     assert [prod(sizes_of(study)[entry] for entry in entries) for entries in asked.sets] == [60, 80, 600]
+    least = ask_views(study, ((0, 1),), 50)
+    assert least.cells(study) == [2 * 30], "no level fits, so the coarsest is asked"

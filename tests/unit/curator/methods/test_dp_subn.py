@@ -300,8 +300,8 @@ def test_the_information_of_a_large_pair_is_that_of_the_levels_it_was_asked_on()
 
 
 def test_over_levels_a_parent_is_found_that_has_too_many_values_itself() -> None:
-    """Sex follows from the half of the ages: with all 16 ages a table has 32 cells, with halves 4. With this seed age is
-    placed before sex; after it, no table of both fits.
+    """Sex follows from the half of the ages: with all 16 ages a table has 32 cells, with halves 4. With this seed age
+    is placed before sex; after it, no table of both fits.
     """
     shares = {}
     for encoding in ("hierarchical", "vanilla"):
