@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries.marginals import LocalMarginals, Sets, SumMarginals
+from synod.common.protocol.queries.marginals import Grouping, LocalMarginals, Sets, SumMarginals
 from synod.common.study.features import base_count, features_of, sizes_of, space_of
 from synod.common.study.study import Study
 from synod.curator.methods.base import Parties, Publication, Released
 from synod.curator.network.consistency import NoisyTable, reconcile
 from synod.curator.network.graph import Network, Pair
-from synod.curator.network.levels import PLAIN, levels_of
+from synod.curator.network.levels import PLAIN, Levels, levels_of, levels_with
 from synod.curator.network.sampling import Uniforms, make_word, sample_network
 from synod.curator.network.tables import marginalize, mutual_information, project_tables
 
@@ -27,20 +27,40 @@ TABLE_UNIT = 1000
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All tables that were released so far, and what they say together about a set of features."""
+    """All tables that were released so far, and what they say together about a set of features.
+
+    Tables may be about the `groupings` of a query, which are numbered after all features as in the query.
+    """
 
     study: Study
     tables: list[Released] = field(default_factory=list)
     rows: int = 0
+    groupings: tuple[Grouping, ...] = ()
 
     @property
     def all_rows(self) -> int:
         """How many rows the evidence is about: one party's, or the whole roster's."""
         return self.rows or self.study.total_rows
 
+    @property
+    def levels(self) -> Levels:
+        """The levels of features, groupings among them."""
+        return levels_with(self.study, self.groupings)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many values each feature has, and how many groups each grouping."""
+        return (*sizes_of(self.study), *(one.size for one in self.groupings))
+
+    @property
+    def ungrouped(self) -> list[Released]:
+        """The tables that are about features alone: those that readers without the groupings can use."""
+        known = len(sizes_of(self.study))
+        return [table for table in self.tables if max(table.features) < known]
+
     def add_sum(self, label: str, sets: Sets, counts: list[NDArray[np.int64]]) -> None:
         """Adds the tables of an encrypted sum."""
-        (variance,) = set(SumMarginals(sets).variances(plan_study(self.study).step(label), self.study))
+        (variance,) = set(SumMarginals(sets, self.groupings).variances(plan_study(self.study).step(label), self.study))
         rows = self.study.total_rows
         self.tables.extend(Released(s, c.astype(np.float64), rows, variance) for s, c in zip(sets, counts, strict=True))
 
@@ -72,7 +92,7 @@ class Evidence:
 
     def _gather(self, features: Features) -> tuple[list[Released], list[Released]]:
         """Tables of these features that count all rows, and the sum of the parties' own where it does not."""
-        sizes, levels = sizes_of(self.study), levels_of(self.study)
+        sizes, levels = self.sizes, self.levels
         whole: list[Released] = []
         parts: dict[str, list[Released]] = {}
         for table in self.tables:
@@ -125,7 +145,7 @@ async def learn_tables(
 
 def fit_tables(study: Study, network: Network, evidence: Evidence, sets: Sets) -> list[Floats]:
     """Non-negative tables for a network's families, in the order of its pairs."""
-    sizes, levels, total = sizes_of(study), levels_of(study), float(evidence.all_rows)
+    sizes, levels, total = evidence.sizes, evidence.levels, float(evidence.all_rows)
     pooled = [evidence.pooled(features) for features in sets]
     noisy = [NoisyTable(p.features, p.counts, p.variance) for p in pooled if p is not None]
     uncovered = [t for t in evidence.tables if not any(levels.covers(t.features, f) for f in sets)]
@@ -149,7 +169,7 @@ def publish_network(
     """Draws the rows, and writes the model down."""
     assert study.rows is not None
     columns = draw_network(study, network, tables, study.rows, rng=rng)
-    return Publication(columns, model_to_json(study, network, tables), tables=evidence.tables)
+    return Publication(columns, model_to_json(study, network, tables), tables=evidence.ungrouped)
 
 
 def model_to_json(study: Study, network: Network, tables: Sequence[Floats]) -> dict[str, Json]:

@@ -1,4 +1,7 @@
-"""Candidate parents where no correlation was released: near columns, and as many as leave few enough options."""
+"""Candidate parents: as many as leave few enough options; near columns, where no correlation was released."""
+
+from collections.abc import Callable
+from functools import partial
 
 from synod.common.models.candidates import count_options, shortlist_length
 from synod.common.study.features import base_count, base_sizes, chains_of, sizes_of
@@ -23,18 +26,30 @@ def shortlist_without_data(features: int, first: int, length: int) -> Shortlists
 def shortlist_parents(
     study: Study, first: int, cells: int, max_candidates: int, max_parents: int | None = None
 ) -> Shortlists:
-    """The longest such lists that leave any draw at most `max_candidates` options.
+    """The longest such lists that leave any draw at most `max_candidates` options."""
+    offer = partial(shortlist_without_data, base_count(study), first)
+    return fit_shortlists(study, offer, cells, max_candidates, max_parents)
+
+
+def fit_shortlists(
+    study: Study,
+    offer: Callable[[int], Shortlists],
+    cells: int,
+    max_candidates: int,
+    max_parents: int | None = None,
+) -> Shortlists:
+    """Of the lists that are offered by their length, the longest that leave any draw at most `max_candidates` options.
 
     More placed features never leave fewer options, so those with all placed are counted. A list has one parent at
     least, however many options that leaves.
     """
     count = base_count(study)
     if count == len(sizes_of(study)):
-        length = shortlist_length(base_sizes(study), cells, max_candidates)
-        return shortlist_without_data(count, first, length)
-    kept = shortlist_without_data(count, first, 1)
+        length = shortlist_length(base_sizes(study), cells, max_candidates, max_parents)
+        return offer(length)
+    kept = offer(1)
     for length in range(2, count):
-        longer = shortlist_without_data(count, first, length)
+        longer = offer(length)
         options = count_options(longer, sizes_of(study), chains_of(study), cells, max_parents, most=max_candidates)
         if options > max_candidates:
             break

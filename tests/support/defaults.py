@@ -22,6 +22,7 @@ DIFFERENT: dict[str, Any] = {
     "max_candidates": 100,
     "max_view_cells": 64,
     "update": "joint",
+    "cover": "overlapping",
     "beta": Decimal("0.7"),
     "split": (Decimal("0.1"), Decimal("0.9")),
     "max_numbers": 7,

@@ -113,6 +113,16 @@ def test_a_level_that_decides_is_in_the_network_and_in_the_rows() -> None:
     assert set(parents) & set(chains_of(study)[0][1:])
 
 
+def test_a_limit_on_parents_leaves_all_candidates_to_features_without_levels() -> None:
+    """Sets of two among 19 are few enough, and sets of five, for which tables have room, are not."""
+    keys = {"name": "privbayes", "parameter_cells": 64, "max_candidates": 4000}
+    for degree, length in ((2, 19), (None, 9)):
+        study = study_of(schema=[categorical(f"x{i}", 2) for i in range(20)], method={**keys, "degree": degree})
+        shortlists = shortlist_parents(study, 3, 64, 4000, degree)
+        assert {len(parents) for _, parents in shortlists} == {length}
+        check_run(study)
+
+
 def test_shortlists_keep_the_options_within_the_limit() -> None:
     schema = [integer(f"x{i}", 0, 15) for i in range(12)]
     study = study_of(schema=schema, rows=(40_000,) * 3, method={"name": "privbayes", "max_candidates": 2000})
