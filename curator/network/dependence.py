@@ -1,0 +1,115 @@
+"""Two-way margins of released tables, and the mutual information that is left in them without the noise's own.
+
+Noise makes independent features look dependent, and the more so the more cells their table has. So the deviation of a
+two-way margin from independence is scaled down by the share of its square that noise is expected to have (James and
+Stein's rule, cut at zero). All of this is post-processing of released tables; it must never be given exact counts.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synod.common.study.features import base_count, sizes_of
+from synod.common.study.study import Study
+from synod.curator.methods.base import Released
+from synod.curator.network.consistency import NoisyTable, agree, reconcile
+from synod.curator.network.levels import Levels, levels_of
+from synod.curator.network.tables import Floats, fold_axis, marginalize, mutual_information
+
+Features = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PairMargins:
+    """The two-way margins of all base features, as shares of rows: nearly agreeing and non-negative in `projected`,
+    with their noise as it is in `noisy`, where a cell has the variance `variances`. Coarser levels follow from them.
+    """
+
+    sizes: tuple[int, ...]
+    levels: Levels
+    noisy: dict[Features, Floats]
+    projected: dict[Features, Floats]
+    variances: dict[Features, float]
+    _known: dict[Features, Floats] = field(default_factory=dict)
+
+    def margin(self, x: int, y: int) -> Floats:
+        """The shares of two features of different attributes, on any levels, without what noise adds to their
+        dependence.
+        """
+        if (x, y) not in self._known:
+            self._known[x, y] = self._find(x, y) if self.levels.base(x) < self.levels.base(y) else self._find(y, x).T
+        return self._known[x, y]
+
+    def information(self, x: int, y: int) -> float:
+        """Their mutual information, in bits."""
+        return float(mutual_information(self.margin(x, y).reshape(-1), self.sizes[x]))
+
+    def _find(self, x: int, y: int) -> Floats:
+        bases = (self.levels.base(x), self.levels.base(y))
+        groups = [self.levels.coarsen(base, level, self.sizes[base]) for base, level in zip(bases, (x, y), strict=True)]
+        shares, noisy = (
+            _fold(tables[bases], groups, (self.sizes[x], self.sizes[y])) for tables in (self.projected, self.noisy)
+        )
+        return shrink_dependence(shares, noisy, self.variances[bases], [np.bincount(group) for group in groups])
+
+
+def _fold(table: Floats, groups: Sequence[NDArray[np.intp]], sizes: tuple[int, int]) -> Floats:
+    for axis, (codes, size) in enumerate(zip(groups, sizes, strict=True)):
+        table = fold_axis(table, axis, codes, size)
+    return table
+
+
+def shrink_dependence(shares: Floats, noisy: Floats, variance: float, cells: Sequence[NDArray[np.intp]]) -> Floats:
+    """`shares` drawn towards the product of its margins, by as much as noise is expected to have drawn it away.
+
+    Args:
+        shares: a non-negative two-way margin that adds up to 1.
+        noisy: the same before it was made non-negative.
+        variance: of the noise of one of the cells that `noisy` has added up.
+        cells: how many codes of the table that was released each code of an axis stands for.
+    """
+    alone = np.outer(shares.sum(axis=1), shares.sum(axis=0))
+    seen = float(((noisy - np.outer(noisy.sum(axis=1), noisy.sum(axis=0)) / noisy.sum()) ** 2).sum())
+    kept = max(0.0, 1 - expected_dependence(shares, variance, cells) / seen) if seen > 0 else 0.0
+    return alone + kept * (shares - alone)
+
+
+def expected_dependence(shares: Floats, variance: float, cells: Sequence[NDArray[np.intp]]) -> float:
+    """The expected sum of squares of what noise adds to the deviation from independence, to first order.
+
+    Noise e moves the deviation by (I - p 1') e (I - q 1')', p and q the margins; a group of s codes has s times the
+    variance of one along its axis. The expected square of that is the product of one factor for each axis.
+    """
+    factors = []
+    for axis, codes in enumerate(cells):
+        margin = shares.sum(axis=1 - axis)
+        factors.append(float(codes.sum() * (1 + (margin**2).sum()) - 2 * (codes * margin).sum()))
+    return variance * factors[0] * factors[1]
+
+
+def find_pairs(study: Study, tables: Sequence[Released]) -> PairMargins:
+    """The two-way margins of all base features, each out of the released table that has it."""
+    sizes, levels, total = sizes_of(study), levels_of(study), float(study.total_rows)
+    released = list(_split(tables, sizes))
+    noisy = agree(released, sizes, total=total)
+    projected = reconcile(released, sizes, total=total)
+    names = [table.features for table in released]
+    assert sorted(names) == list(combinations(range(base_count(study)), 2))
+    shapes = [(sizes[x], sizes[y]) for x, y in names]
+
+    def shaped(counts: Sequence[Floats]) -> dict[Features, Floats]:
+        return {name: c.reshape(shape) / total for name, shape, c in zip(names, shapes, counts, strict=True)}
+
+    variances = {table.features: table.variance / total**2 for table in released}
+    return PairMargins(sizes, levels, shaped(noisy), shaped(projected), variances)
+
+
+def _split(tables: Sequence[Released], sizes: Sequence[int]) -> Iterator[NoisyTable]:
+    """The margins of all pairs of each table's features."""
+    for table in tables:
+        for pair in combinations(sorted(table.features), 2):
+            counts = marginalize(table.counts, table.features, sizes, pair)
+            yield NoisyTable(pair, counts, table.variance * (len(table.counts) / len(counts)))
