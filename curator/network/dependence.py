@@ -5,7 +5,8 @@ two-way margin from independence is scaled down by the share of its square that 
 Stein's rule, cut at zero). All of this is post-processing of released tables; it must never be given exact counts.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -15,9 +16,9 @@ from numpy.typing import NDArray
 from synod.common.study.features import base_count, sizes_of
 from synod.common.study.study import Study
 from synod.curator.methods.base import Released
-from synod.curator.network.consistency import NoisyTable, agree, reconcile
+from synod.curator.network.consistency import PASSES
 from synod.curator.network.levels import Levels, levels_of
-from synod.curator.network.tables import Floats, fold_axis, marginalize, mutual_information
+from synod.curator.network.tables import Floats, fold_axis, marginalize, mutual_information, project_tables
 
 Features = tuple[int, ...]
 
@@ -92,24 +93,40 @@ def expected_dependence(shares: Floats, variance: float, cells: Sequence[NDArray
 
 def find_pairs(study: Study, tables: Sequence[Released]) -> PairMargins:
     """The two-way margins of all base features, each out of the released table that has it."""
-    sizes, levels, total = sizes_of(study), levels_of(study), float(study.total_rows)
-    released = list(_split(tables, sizes))
-    noisy = agree(released, sizes, total=total)
-    projected = reconcile(released, sizes, total=total)
-    names = [table.features for table in released]
-    assert sorted(names) == list(combinations(range(base_count(study)), 2))
-    shapes = [(sizes[x], sizes[y]) for x, y in names]
-
-    def shaped(counts: Sequence[Floats]) -> dict[Features, Floats]:
-        return {name: c.reshape(shape) / total for name, shape, c in zip(names, shapes, counts, strict=True)}
-
-    variances = {table.features: table.variance / total**2 for table in released}
-    return PairMargins(sizes, levels, shaped(noisy), shaped(projected), variances)
-
-
-def _split(tables: Sequence[Released], sizes: Sequence[int]) -> Iterator[NoisyTable]:
-    """The margins of all pairs of each table's features."""
+    sizes, total = sizes_of(study), float(study.total_rows)
+    noisy: dict[Features, Floats] = {}
+    variances: dict[Features, float] = {}
     for table in tables:
-        for pair in combinations(sorted(table.features), 2):
-            counts = marginalize(table.counts, table.features, sizes, pair)
-            yield NoisyTable(pair, counts, table.variance * (len(table.counts) / len(counts)))
+        for x, y in combinations(sorted(table.features), 2):
+            counts = marginalize(table.counts, table.features, sizes, (x, y))
+            noisy[x, y] = counts.reshape(sizes[x], sizes[y]) / total
+            variances[x, y] = table.variance * (len(table.counts) / len(counts)) / total**2
+    assert sorted(noisy) == list(combinations(range(base_count(study)), 2))
+    agreed = agree_on_ones(noisy, variances)
+    projected = agreed
+    for _ in range(PASSES):
+        projected = {
+            pair: project_tables(shares.reshape(-1), 1.0).reshape(shares.shape)
+            for pair, shares in agree_on_ones(projected, variances).items()
+        }
+    return PairMargins(sizes, levels_of(study), agreed, projected, variances)
+
+
+def agree_on_ones(tables: Mapping[Features, Floats], variances: Mapping[Features, float]) -> dict[Features, Floats]:
+    """Two-way tables that add up to 1 and agree on the margin of each feature, nearest to the given ones by their
+    precision: `agree` for tables that share one feature at most, in time that grows with their number and not with
+    its square.
+    """
+    fitted = {pair: shares + (1 - shares.sum()) / shares.size for pair, shares in tables.items()}
+    held: dict[int, list[tuple[Features, int]]] = defaultdict(list)
+    for pair in fitted:
+        for axis, feature in enumerate(pair):
+            held[feature].append((pair, axis))
+    for places in held.values():
+        margins = [fitted[pair].sum(axis=1 - axis) for pair, axis in places]
+        weights = [1 / (variances[pair] * fitted[pair].shape[1 - axis]) for pair, axis in places]
+        mean = np.average(margins, axis=0, weights=weights)
+        for (pair, axis), own in zip(places, margins, strict=True):
+            change = (mean - own) / fitted[pair].shape[1 - axis]
+            fitted[pair] += np.expand_dims(change, 1 - axis)
+    return fitted

@@ -24,7 +24,7 @@ from synod.curator.network.tables import count_cells, mutual_information
 
 # Tables that are fitted side by side have about so many cells, and those of one draw at most so many.
 BATCH_CELLS = 1 << 20
-DRAW_CELLS = 1 << 24
+DRAW_CELLS = 1 << 26
 
 
 @dataclass
@@ -60,7 +60,7 @@ class Scores:
 
 
 def most_options(cells: int, max_candidates: int) -> int:
-    """How many options one choice may have: as the study says, and no more than can be fitted in a few minutes."""
+    """How many options one choice may have: as the study says, and no more than can be fitted in a minute or so."""
     return min(max_candidates, DRAW_CELLS // cells)
 
 

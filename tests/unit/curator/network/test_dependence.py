@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 from synod.common.study.features import base_sizes, chains_of, sizes_of, space_of
 from synod.common.study.study import Study
 from synod.curator.methods.base import Released
-from synod.curator.network.dependence import PairMargins, expected_dependence, find_pairs, shrink_dependence
+from synod.curator.network.consistency import NoisyTable, agree
+from synod.curator.network.dependence import (
+    PairMargins,
+    agree_on_ones,
+    expected_dependence,
+    find_pairs,
+    shrink_dependence,
+)
 from synod.curator.network.levels import levels_of
 from synod.curator.network.tables import marginalize, mutual_information, project_tables
 from tests.support.studies import binary, categorical, integer, make_study
@@ -110,6 +117,21 @@ def test_a_coarse_level_shows_what_noise_hides_on_the_finest() -> None:
     study_pairs = find_pairs(STUDY, tables_of(columns(dependent=True), 25))
     coarsest = chains_of(STUDY)[0][-1]
     assert study_pairs.information(coarsest, 2) > 0.3
+
+
+@pytest.mark.parametrize("sizes", [(2, 3), (4, 2, 3), (2, 3, 2, 5, 3)])
+def test_agreement_of_pairs_is_that_of_any_tables(sizes: tuple[int, ...]) -> None:
+    """The slow twin looks at all that two tables share."""
+    rng = np.random.default_rng(5)
+    shapes: dict[tuple[int, ...], tuple[int, int]] = {
+        (x, y): (sizes[x], sizes[y]) for x, y in combinations(range(len(sizes)), 2)
+    }
+    tables = {pair: rng.normal(1 / np.prod(shape), 0.1, shape) for pair, shape in shapes.items()}
+    variances = {pair: float(rng.uniform(0.5, 4)) for pair in tables}
+    slow = agree([NoisyTable(p, t.reshape(-1), variances[p]) for p, t in tables.items()], sizes, total=1.0)
+    fast = agree_on_ones(tables, variances)
+    for own, twin in zip(fast.values(), slow, strict=True):
+        assert own.reshape(-1) == pytest.approx(twin)
 
 
 def test_every_pair_comes_from_the_table_that_has_it() -> None:

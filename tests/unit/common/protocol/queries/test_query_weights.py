@@ -365,7 +365,9 @@ def test_at_rho_the_worst_neighbours_diverge_by_as_much_as_weights_say(
         "asked", "asking", local.kind, ATTRIBUTES.party_names[:1], Cost.concentrated(RHO), local.size(ATTRIBUTES)
     )
     laws = laws_of(local, step, ATTRIBUTES)
-    counted = {rows: count(local, rows) for rows in combinations_with_replacement(ROWS, 3)}
+    counted: dict[tuple[Row, ...], list[int]] = {
+        rows: count(local, rows) for rows in combinations_with_replacement(ROWS, 3)
+    }
     worst = 0.0
     for rows, before in counted.items():
         for place, other in product(range(3), ROWS):
