@@ -23,6 +23,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "dp-subn, sequential, paper's split": {"name": "dp-subn", "split": "paper"},
     "dp-subn, joint, paper's split": {"name": "dp-subn", "update": "joint", "split": "paper"},
     "privbayes": {"name": "privbayes"},
+    "privbayes, pooled": {"name": "privbayes", "structure": "pooled"},
     "independent": {"name": "independent"},
     "independent, score R": {"name": "independent", "score": "R"},
 }

@@ -1,7 +1,7 @@
 """What the network methods share: evidence from released tables, parameters, synthesis, and the model's JSON form."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from synod.common.protocol.queries.marginals import Grouping, LocalMarginals, Se
 from synod.common.study.features import base_count, features_of, sizes_of, space_of
 from synod.common.study.study import Study
 from synod.curator.methods.base import Parties, Publication, Released
-from synod.curator.network.consistency import NoisyTable, reconcile
+from synod.curator.network.consistency import NoisyTable, agree, reconcile
 from synod.curator.network.graph import Network, Pair
 from synod.curator.network.levels import PLAIN, Levels, levels_of, levels_with
 from synod.curator.network.sampling import Uniforms, make_word, sample_network
@@ -152,6 +152,18 @@ def fit_tables(study: Study, network: Network, evidence: Evidence, sets: Sets) -
     others = [t for t in uncovered if t.rows == evidence.all_rows]
     noisy += [NoisyTable(t.features, t.counts, t.variance) for t in others]
     return derive_tables(study, network, sets, reconcile(noisy, sizes, total=total, levels=levels))
+
+
+def fit_asked(study: Study, asked: Sequence[Released], others: Sequence[Released]) -> list[Floats]:
+    """Non-negative tables for those that were asked, with what the others tell about the same features, each by its
+    precision. The others are never cut at zero: tables with much noise and little else would be biased by that, and
+    the tables that agree with them too.
+    """
+    sizes, levels, total = sizes_of(study), levels_of(study), float(study.total_rows)
+    noisy = [NoisyTable(t.features, t.counts, t.variance) for t in (*asked, *others)]
+    agreed = agree(noisy, sizes, total=total, levels=levels)[: len(asked)]
+    combined = [replace(table, counts=counts) for table, counts in zip(noisy, agreed, strict=False)]
+    return reconcile(combined, sizes, total=total, levels=levels)
 
 
 def derive_tables(study: Study, network: Network, sets: Sets, fitted: Sequence[Floats]) -> list[Floats]:

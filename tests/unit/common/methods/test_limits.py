@@ -57,6 +57,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "dpcocgen, finest": {"name": "dpcocgen", "parts": 10_000},
     "dpcocgen, coarse": {"name": "dpcocgen", "parts": 2},
     "privbayes": {"name": "privbayes", "theta": "0.1"},
+    "privbayes, pooled": {"name": "privbayes", "structure": "pooled", "theta": "0.1", "max_candidates": 100},
     "privbayes, few candidates": {"name": "privbayes", "theta": "0.1", "max_candidates": 100, "degree": 2},
 }
 WITHOUT_ENCODING = ("hpdp-dp", "adaptive", "distdiffgen", "histogram", "dpcocgen")
@@ -91,7 +92,13 @@ def test_recipes_stay_within_the_limits_of_their_plan(
 @pytest.mark.parametrize("schema", SHAPES.values(), ids=SHAPES.keys())
 @pytest.mark.parametrize(
     "method",
-    ["independent", "privbayes", "privbayes, few candidates", *(name for name in METHODS if "dp-subn" in name)],
+    [
+        "independent",
+        "privbayes",
+        "privbayes, pooled",
+        "privbayes, few candidates",
+        *(name for name in METHODS if "dp-subn" in name),
+    ],
 )
 def test_recipes_over_levels_stay_within_the_limits_of_their_plan(method: str, schema: list[Attribute]) -> None:
     tree = {"name": "tree", "type": "categorical", "taxonomy": ["a", ["b", "c", ["d", "e"]], ["f", "g"]]}
@@ -120,6 +127,7 @@ def studies(draw: st.DrawFn) -> Study:
         keys |= {"cover": draw(st.sampled_from(covers))}
     elif name == "privbayes":
         keys |= {"parameter_cells": draw(cells), "degree": draw(st.none() | st.integers(0, 4))}
+        keys |= {"structure": draw(st.sampled_from(["turns", "pooled"]))}
     elif name == "dp-ccbn":
         keys |= {"parameter_cells": draw(cells), "max_numbers": draw(st.integers(1, 300))}
     else:

@@ -38,6 +38,7 @@ WRITTEN: list[dict[str, Any]] = [
     {"name": "independent", "encoding": "hierarchical"},
     {"name": "privbayes"},
     {"name": "privbayes", "encoding": "binary", "degree": 2, "tables": "clip"},
+    {"name": "privbayes", "structure": "pooled"},
     {"name": "privbayes", "encoding": "gray", "score": "I", "theta": "0.5"},
     {"name": "adaptive"},
     {"name": "adaptive", "rounds": 1, "max_model_cells": 5_000, "splits": 2},

@@ -32,6 +32,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "dp-ccbn": {"name": "dp-ccbn"},
     "independent": {"name": "independent"},
     "privbayes": {"name": "privbayes"},
+    "privbayes, pooled": {"name": "privbayes", "structure": "pooled"},
     "privbayes, clipped": {"name": "privbayes", "tables": "clip"},
 }
 every_method = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())

@@ -38,6 +38,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "histogram": {"name": "histogram"},
     "dpcocgen": {"name": "dpcocgen"},
     "privbayes": {"name": "privbayes"},
+    "privbayes, pooled": {"name": "privbayes", "structure": "pooled"},
 }
 SPENT = {  # of an epsilon of 4, by hand
     ("hpdp-dp", ""): {"moments": "4", "rows": "0"},
@@ -46,7 +47,8 @@ SPENT = {  # of an epsilon of 4, by hand
     ("dp-ccbn", ""): {"candidates": "2", "parameters": "2"},
     ("independent", ""): {"choose": "1.2", "tables": "2.8"},
     ("distdiffgen", ""): {"classes": "2", "leaves": "2"},
-    ("privbayes", ""): {"structure": "1.2", "parameters": "2.8"},
+    ("privbayes", "turns"): {"structure": "1.2", "parameters": "2.8"},
+    ("privbayes", "pooled"): {"correlations": "1.2", "parameters": "2.8"},
     ("adaptive", ""): {"one-way tables": "1.2", "agreements": "0.64", "tables": "2.16"},
     ("histogram", ""): {"histogram": "4"},
     ("dpcocgen", ""): {"histogram": "2", "parts": "2"},
@@ -88,7 +90,8 @@ def test_it_says_what_was_spent_on_what(report: RenderedReport) -> None:
     phases = {
         text_of(row.find("th"))[2:]: text_of(row.findall("td")[-1]) for row in tables["Phases"].findall("tbody/tr")
     }
-    by_hand = SPENT[study.method.name, getattr(study.method, "update", "")]
+    method = study.method
+    by_hand = SPENT[method.name, getattr(method, "update", getattr(method, "structure", ""))]
     assert phases == {name: f"epsilon {amount}" for name, amount in by_hand.items()}
     laws: list[Any] = noise_law(study, report.queries)
     for law in laws:

@@ -17,6 +17,7 @@ MIXED = [
     real("pay", "-1", "9", bins=3),
     categorical("one", 1),
 ]
+POOLED = {"name": "privbayes", "structure": "pooled"}
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,8 @@ MIXED = [
         {"method": {"name": "dp-ccbn"}},
         {"method": {"name": "privbayes"}},
         {"method": {"name": "privbayes"}, "schema": MIXED, "delta": "1e-9"},
+        {"method": POOLED, "schema": MIXED},
+        {"method": POOLED, "delta": "1e-9", "names": ("north",), "rows": (150,), "collusion": 0},
         {"method": {"name": "privbayes"}, "schema": MIXED, "names": ("north",), "rows": (150,), "collusion": 0},
         {"method": {"name": "independent", "encoding": "hierarchical"}, "schema": MIXED},
         {"method": {"name": "adaptive", "rounds": 5}, "schema": MIXED, "delta": "1e-9"},
@@ -41,6 +44,7 @@ MIXED = [
     ],
     ids=[
         *("dp-subn", "dp-subn, joint", "independent", "dp-ccbn", "privbayes", "privbayes, levels"),
+        *("privbayes, pooled", "privbayes, pooled, one party"),
         *("privbayes, one party", "independent, levels", "adaptive", "adaptive, pure"),
         *("distdiffgen", "distdiffgen, pure", "adaptive, two values"),
         *("histogram", "dpcocgen", "dpcocgen, four parts"),
