@@ -64,10 +64,12 @@ def travelled(study: Study) -> Study:
 
 
 def words(value: Any) -> Iterator[str]:
-    """Every text of a JSON value, keys left out."""
+    """Every text of a JSON value, keys left out, and covers, of which `best` is the name of one."""
     if isinstance(value, str):
         yield value
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
+    if isinstance(value, dict):
+        value = [inner for key, inner in value.items() if key != "cover"]
+    for inner in value if isinstance(value, list | tuple) else ():
         yield from words(inner)
 
 
