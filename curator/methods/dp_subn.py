@@ -6,7 +6,6 @@ carry one share of divisible noise, the number of draws is d - 1, and covers are
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from synod.common.protocol.queries.base import Query
 from synod.common.protocol.queries.marginals import LocalMarginals, Sets, SumMarginals
 from synod.common.protocol.queries.parents import ChooseParents
 from synod.common.protocol.steps import Step
-from synod.common.study.features import base_count, base_sizes, bases_of, sizes_of
+from synod.common.study.features import base_count, base_sizes, sizes_of
 from synod.common.study.study import Study
 from synod.curator.covers.coarse import ask_views
 from synod.curator.covers.nocd import nocd_views
@@ -36,9 +35,9 @@ from synod.curator.network.evidence import (
 )
 from synod.curator.network.frontier import build_frontier
 from synod.curator.network.graph import Bound, Network, Pair, select_network, typical_families
+from synod.curator.network.information import measure_information, most_correlated
 from synod.curator.network.levels import levels_of
 from synod.curator.network.shortlists import Shortlists, fit_shortlists
-from synod.curator.network.tables import marginalize, mutual_information, project_tables
 from synod.curator.release.report.accuracy import table_error
 from synod.curator.release.report.models.networks import describe_networks, warn_of_networks
 
@@ -87,26 +86,6 @@ def lay_views(cover: str, sizes: Sequence[int], max_cells: int) -> tuple[View, .
     return overlapping_views(sizes, max_cells=max_cells) if cover == "overlapping" else design_views(sizes, max_cells)
 
 
-def measure_information(study: Study, views: SumMarginals, tables: Sequence[NDArray[np.int64]]) -> Floats:
-    """The mutual information of each pair, out of the views that cover it, by their precision. Of a pair that was
-    counted in groups it is that of the groups, which is at most that of the values.
-    """
-    sizes, bases = views.entry_sizes(study), bases_of(study)
-    places = [bases[feature] for feature in views.entry_features(study)]
-    margins: dict[View, list[tuple[Floats, float]]] = {}
-    for view, table in zip(views.sets, tables, strict=True):
-        for pair in combinations(view, 2):
-            counts = marginalize(table, view, sizes, pair)
-            margins.setdefault(pair, []).append((counts.astype(np.float64), len(counts) / len(table)))
-    information = np.zeros((base_count(study),) * 2)
-    for (x, y), found in margins.items():
-        whole = sum(precision for _, precision in found)
-        counts = np.sum([counts * (precision / whole) for counts, precision in found], axis=0)
-        value = float(mutual_information(project_tables(counts, study.total_rows), sizes[x]))
-        information[places[x], places[y]] = information[places[y], places[x]] = value
-    return information
-
-
 async def initialize_network(
     study: Study, parties: Parties, information: Floats, *, rng: np.random.Generator
 ) -> Network:
@@ -124,19 +103,14 @@ def next_choice(study: Study, information: Floats, placed: list[int], count: int
     """What the next party draws from: each open feature with its most correlated features as candidates."""
     method = _method(study)
     cells = resolved(method.parameter_cells)
-    open_features = [x for x in range(base_count(study)) if x not in placed]
+    everything = range(base_count(study))
+    open_features = [x for x in everything if x not in placed]
 
     def offer(length: int) -> Shortlists:
-        return tuple((x, most_correlated(information, x, length)) for x in open_features)
+        return tuple((x, most_correlated(information, x, everything, length)) for x in open_features)
 
     candidates = fit_shortlists(study, offer, cells, method.max_candidates)
     return ChooseParents(tuple(sorted(placed)), candidates, count, cells, method.chosen_score)
-
-
-def most_correlated(information: Floats, feature: int, length: int) -> tuple[int, ...]:
-    """The `length` features of highest released information with this one; of equals, lower indices."""
-    ranked = sorted((-round(float(value), 9), i) for i, value in enumerate(information[feature]) if i != feature)
-    return tuple(sorted(i for _, i in ranked[:length]))
 
 
 async def update_network(

@@ -100,7 +100,7 @@ def find_pairs(study: Study, tables: Sequence[Released]) -> PairMargins:
         for x, y in combinations(sorted(table.features), 2):
             counts = marginalize(table.counts, table.features, sizes, (x, y))
             noisy[x, y] = counts.reshape(sizes[x], sizes[y]) / total
-            variances[x, y] = table.variance * (len(table.counts) / len(counts)) / total**2
+            variances[x, y] = table.mean_variance * (len(table.counts) / len(counts)) / total**2
     assert sorted(noisy) == list(combinations(range(base_count(study)), 2))
     agreed = agree_on_ones(noisy, variances)
     projected = agreed

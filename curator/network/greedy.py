@@ -12,14 +12,14 @@ from math import prod
 
 import numpy as np
 
-from synod.common.models.candidates import Chains, ParentSets, count_options
+from synod.common.models.candidates import Chains, ParentSets
 from synod.common.study.features import base_count, chains_of, sizes_of
 from synod.common.study.study import Study
 from synod.curator.network.dependence import PairMargins
 from synod.curator.network.entropy import fit_largest_entropy
 from synod.curator.network.graph import SCORE_DIGITS, Features, Network, Pair
 from synod.curator.network.levels import levels_of
-from synod.curator.network.shortlists import Shortlists
+from synod.curator.network.shortlists import Shortlists, fit_shortlists
 from synod.curator.network.tables import count_cells, mutual_information
 
 # Tables that are fitted side by side have about so many cells, and those of one draw at most so many.
@@ -70,19 +70,16 @@ def shortlist_by_information(
     """Each feature's candidate parents, by released information: the longest lists that leave a draw at most
     `max_candidates` options, and no more than can be fitted.
     """
-    count, sizes, chains = base_count(study), sizes_of(study), chains_of(study)
-    most = most_options(cells, max_candidates)
+    count = base_count(study)
     ranked = [
         sorted((i for i in range(count) if i != x), key=lambda i: (-round(margins.information(x, i), SCORE_DIGITS), i))
         for x in range(count)
     ]
-    kept: Shortlists = ()
-    for length in range(1, max(2, count)):
-        longer = tuple((x, tuple(sorted(others[:length]))) for x, others in enumerate(ranked))
-        if kept and count_options(longer, sizes, chains, cells, max_parents, most=most) > most:
-            break
-        kept = longer
-    return kept
+
+    def offer(length: int) -> Shortlists:
+        return tuple((x, tuple(sorted(others[:length]))) for x, others in enumerate(ranked))
+
+    return fit_shortlists(study, offer, cells, most_options(cells, max_candidates), max_parents)
 
 
 def grow_network(

@@ -1,11 +1,15 @@
-"""Candidate parents: as many as leave few enough options; near columns, where no correlation was released."""
+"""Candidate parents: near columns, or those that tell most where that was released, as many as leave few enough
+options.
+"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from synod.common.models.candidates import count_options, shortlist_length
 from synod.common.study.features import base_count, base_sizes, chains_of, sizes_of
 from synod.common.study.study import Study
+from synod.curator.network.information import most_correlated
+from synod.curator.network.tables import Floats
 
 Features = tuple[int, ...]
 Shortlists = tuple[tuple[int, Features], ...]
@@ -28,6 +32,30 @@ def shortlist_parents(
 ) -> Shortlists:
     """The longest such lists that leave any draw at most `max_candidates` options."""
     offer = partial(shortlist_without_data, base_count(study), first)
+    return fit_shortlists(study, offer, cells, max_candidates, max_parents)
+
+
+def shortlist_earlier(
+    study: Study,
+    order: Sequence[int],
+    information: Floats | None,
+    cells: int,
+    max_candidates: int,
+    max_parents: int | None = None,
+) -> Shortlists:
+    """For each feature but the first, in this order, those before it that were released to tell most about it, or the
+    nearest ones where no information was released; as many as leave any draw at most `max_candidates` options.
+    """
+
+    def offer(length: int) -> Shortlists:
+        found = []
+        for place, feature in enumerate(order):
+            if place and information is not None:
+                found.append((feature, most_correlated(information, feature, order[:place], length)))
+            elif place:
+                found.append((feature, tuple(sorted(order[max(0, place - length) : place]))))
+        return tuple(found)
+
     return fit_shortlists(study, offer, cells, max_candidates, max_parents)
 
 

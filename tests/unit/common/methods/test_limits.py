@@ -58,15 +58,20 @@ METHODS: dict[str, dict[str, Any]] = {
     "dpcocgen, coarse": {"name": "dpcocgen", "parts": 2},
     "privbayes": {"name": "privbayes", "theta": "0.1"},
     "privbayes, pooled": {"name": "privbayes", "structure": "pooled", "theta": "0.1", "max_candidates": 100},
+    "hpprivbayes": {"name": "hpprivbayes", "theta": "0.1"},
+    "hpprivbayes, rare values": {"name": "hpprivbayes", "theta": "0.1", "weights": "rare", "max_candidates": 100},
     "privbayes, few candidates": {"name": "privbayes", "theta": "0.1", "max_candidates": 100, "degree": 2},
 }
 WITHOUT_ENCODING = ("hpdp-dp", "adaptive", "distdiffgen", "histogram", "dpcocgen")
 ENCODINGS = ("vanilla", "binary", "gray")
-WITH_LEVELS = ("dp-subn", "independent", "privbayes")
+WITH_LEVELS = ("dp-subn", "independent", "privbayes", "hpprivbayes")
+WITHOUT_BITS = ("hpprivbayes",)
 
 
 def study_of(method: dict[str, Any], schema: list[Attribute], encoding: str = "", **changes: Any) -> Study:
     keys = {"encoding": encoding} if encoding and method["name"] not in WITHOUT_ENCODING else {}
+    if method["name"] in WITHOUT_BITS and encoding in ("binary", "gray"):
+        keys = {}
     return make_study(
         **{"method": {**method, **keys}, "schema": schema, "rows": (70, 90, 110), "epsilon": "60", **changes}
     )
@@ -97,6 +102,8 @@ def test_recipes_stay_within_the_limits_of_their_plan(
         "privbayes",
         "privbayes, pooled",
         "privbayes, few candidates",
+        "hpprivbayes",
+        "hpprivbayes, rare values",
         *(name for name in METHODS if "dp-subn" in name),
     ],
 )

@@ -15,10 +15,11 @@ from synod.common.study.features import chains_of, features_of, sizes_of, space_
 from synod.common.study.study import Study
 from synod.curator.covers.views import design_views
 from synod.curator.methods.base import Released
-from synod.curator.methods.dp_subn import choose_views, compare_covers, measure_information, typical_queries
+from synod.curator.methods.dp_subn import choose_views, compare_covers, typical_queries
 from synod.curator.network.consistency import NoisyTable, reconcile
 from synod.curator.network.evidence import Evidence, fit_tables
 from synod.curator.network.graph import Network, Pair
+from synod.curator.network.information import measure_information
 from synod.curator.network.levels import Levels
 from synod.curator.network.tables import mutual_information
 from synod.deploy.simulate import publish_in_process

@@ -18,6 +18,7 @@ MIXED = [
     categorical("one", 1),
 ]
 POOLED = {"name": "privbayes", "structure": "pooled"}
+ALONE = {"name": "hpprivbayes", "sensitive": ["pay"], "order": "schema", "weights": {"ward": [1, 2, 3, 4]}}
 
 
 @pytest.mark.parametrize(
@@ -32,6 +33,9 @@ POOLED = {"name": "privbayes", "structure": "pooled"}
         {"method": POOLED, "schema": MIXED},
         {"method": POOLED, "delta": "1e-9", "names": ("north",), "rows": (150,), "collusion": 0},
         {"method": {"name": "privbayes"}, "schema": MIXED, "names": ("north",), "rows": (150,), "collusion": 0},
+        {"method": {"name": "hpprivbayes"}},
+        {"method": {"name": "hpprivbayes", "weights": "rare"}, "schema": MIXED, "delta": "1e-9"},
+        {"method": ALONE, "schema": MIXED, "names": ("north",), "rows": (150,), "collusion": 0},
         {"method": {"name": "independent", "encoding": "hierarchical"}, "schema": MIXED},
         {"method": {"name": "adaptive", "rounds": 5}, "schema": MIXED, "delta": "1e-9"},
         {"method": {"name": "adaptive", "rounds": 3}},
@@ -44,8 +48,9 @@ POOLED = {"name": "privbayes", "structure": "pooled"}
     ],
     ids=[
         *("dp-subn", "dp-subn, joint", "independent", "dp-ccbn", "privbayes", "privbayes, levels"),
-        *("privbayes, pooled", "privbayes, pooled, one party"),
-        *("privbayes, one party", "independent, levels", "adaptive", "adaptive, pure"),
+        *("privbayes, pooled", "privbayes, pooled, one party", "privbayes, one party"),
+        *("hpprivbayes", "hpprivbayes, rare values", "hpprivbayes, one party"),
+        *("independent, levels", "adaptive", "adaptive, pure"),
         *("distdiffgen", "distdiffgen, pure", "adaptive, two values"),
         *("histogram", "dpcocgen", "dpcocgen, four parts"),
     ],
@@ -64,5 +69,5 @@ def test_a_restart_after_every_move_gives_the_same_page(changes: dict[str, Any],
     verify_release(folder, None)
     drawn_again = redraw_rows(folder, study, 7)
     assert bool(drawn_again) == (publisher_of(study).draw is not None)
-    if study.method.name in ("dp-subn", "independent", "dp-ccbn", "privbayes"):
+    if study.method.name in ("dp-subn", "independent", "dp-ccbn", "privbayes", "hpprivbayes"):
         assert b"data-edge" in files["report.html"]
