@@ -9,12 +9,12 @@ from pydantic import Field, model_validator
 from synod.common.methods.networks import (
     Auto,
     Cells,
-    FlatEncoding,
     NetworkMethod,
     Parts,
     check_cells,
     check_parts,
     check_theta,
+    coarsest_sizes,
     resolved,
     share_draws,
     sum_shares,
@@ -24,7 +24,8 @@ from synod.common.methods.networks import (
 )
 from synod.common.models.usefulness import largest_table
 from synod.common.protocol.steps import QueryKind, Step
-from synod.common.study.features import sizes_of
+from synod.common.runtime.errors import invalid
+from synod.common.study.features import base_count, base_sizes, sizes_of
 from synod.common.study.schema import ExactDecimal
 from synod.common.study.study import FeatureEncoding, Study
 
@@ -38,17 +39,20 @@ BEST_SPLITS = {  # measured by bench/utility.py on NLTCS, K = 3, t = 0
 class DpSubn(NetworkMethod):
     """`split` are the shares of the budget for correlations, initialization, update and parameters.
 
-    `parameter_cells` and `frontier_cells` are the most cells of a table of the network and of the search frontier;
-    `auto` takes what is theta-useful. With 0 no feature can have a parent, and only single features are counted.
+    `cover` says which views the correlations are read off: the best that is known, the paper's NOCD, which is of binary
+    features, or overlapping ones as PriView has them. A view has at most `max_view_cells` cells; a pair that has more
+    is counted in groups of values. `parameter_cells` and `frontier_cells` are the most cells of a table of the network
+    and of the search frontier; `auto` takes what is theta-useful. With 0 no feature can have a parent, and only single
+    features are counted.
     """
 
     name: Literal["dp-subn"]
     version: Literal[1] = 1
-    encoding: Literal[Auto, FlatEncoding] = "auto"
     split: Literal["best", "paper"] | Parts = "best"
     theta: ExactDecimal = Decimal(6)
     theta_frontier: ExactDecimal = Decimal(2)
     update: Literal["sequential", "joint"] = "sequential"
+    cover: Literal["best", "nocd", "overlapping"] = "best"
     max_view_cells: Annotated[int, Field(ge=4, le=1_000_000)] = 4096
     parameter_cells: Cells | Auto = "auto"
     frontier_cells: Cells | Auto = "auto"
@@ -72,6 +76,11 @@ class DpSubn(NetworkMethod):
         """Writes out encoding, score, split, and how large tables may be."""
         settled = self.model_copy(update={**self.common_keys(study), "split": self.parts})
         known = study.model_copy(update={"method": settled})
+        if self.cover == "nocd" and any(size > 2 for size in base_sizes(known)):
+            raise invalid(
+                "the cover nocd is of binary features, and this study has larger ones.",
+                "Take the encoding binary or gray, or another cover.",
+            )
         network = settled.useful_table(known) if self.parameter_cells == "auto" else self.parameter_cells
         frontier = settled.useful_frontier(known) if self.frontier_cells == "auto" else self.frontier_cells
         cells = {"parameter_cells": check_cells(network, known), "frontier_cells": max(frontier, network)}
@@ -84,12 +93,13 @@ class DpSubn(NetworkMethod):
     def useful_frontier(self, study: Study) -> int:
         """The most cells of a theta-useful table of the search frontier."""
         return largest_table(
-            sizes_of(study),
+            base_sizes(study),
             rows=study.total_rows,
             cost=study.budget.share(self.parts[2]),
             theta=self.theta_frontier,
             shares=Fraction(len(study.roster)) if self.update == "sequential" else sum_shares(study),
             nested=False,
+            coarsest=coarsest_sizes(study),
         )
 
     def plan(self, study: Study) -> tuple[Step, ...]:
@@ -114,7 +124,9 @@ class DpSubn(NetworkMethod):
             updates = [Step("update", "update", sums, parties, third, widest)]
         else:
             updates = [Step(f"update-{name}", "update", local, (name,), third, widest) for name in parties]
-        views = views_limit(study, self.max_view_cells)
+        # attributes without levels cannot be grouped where others have some
+        whole, overlapping = len(sizes_of(study)) > base_count(study), self.cover == "overlapping"
+        views = views_limit(study, self.max_view_cells, whole_pairs=whole, overlapping=overlapping)
         return (
             Step("correlations", "correlations", sums, parties, first, views),
             *starts,

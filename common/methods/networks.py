@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from pydantic import BeforeValidator, Field
 
 from synod.common.models.candidates import Score, shortlist_length
-from synod.common.models.usefulness import largest_table
+from synod.common.models.usefulness import LARGEST_TABLE, largest_table
 from synod.common.protocol.steps import Limit
 from synod.common.runtime.errors import invalid
 from synod.common.study.encoding import codings_of
@@ -70,13 +70,19 @@ class NetworkMethod(Method):
         best: Score = "F" if is_binary else "R"
         return {"encoding": encoding, "score": best if self.score == "auto" else self.score}
 
+    def parents_limit(self, study: Study) -> int | None:
+        """The most parents that a query names; None where cells alone decide."""
+        del study
+        return None
+
     def choice_limit(self, study: Study, cells: int, draws: int) -> Limit:
         """The largest query of a step that draws parents. Where attributes have levels, how many candidates are few
         enough is known only when the first feature is, so the options themselves are limited.
         """
         sizes = base_sizes(study)
         has_levels = len(sizes) < len(sizes_of(study))
-        shortlist = len(sizes) - 1 if has_levels else shortlist_length(sizes, cells, self.max_candidates)
+        most = self.parents_limit(study)
+        shortlist = len(sizes) - 1 if has_levels else shortlist_length(sizes, cells, self.max_candidates, most)
         options = self.max_candidates if has_levels else 0
         return Limit(cells, draws, cells, candidates=shortlist, options=options, score=self.chosen_score)
 
@@ -95,6 +101,16 @@ def check_cells(cells: int, study: Study) -> int:
             "Leave the number of cells out, or write 0.",
         )
     return cells
+
+
+def most_parents(study: Study) -> int:
+    """How many parents a feature can have at all: all others, and no more than the largest table has room for."""
+    return min(base_count(study) - 1, LARGEST_TABLE.bit_length() - 2)
+
+
+def limit_parents(degree: int | None, study: Study) -> int | None:
+    """The most parents that a query names where there are at most `degree`; None where cells alone decide."""
+    return None if degree is None or degree >= most_parents(study) else degree
 
 
 def sum_shares(study: Study) -> Fraction:
@@ -150,18 +166,22 @@ def tables_limit(study: Study, cells: int) -> Limit:
     return Limit(numbers=numbers, tables=len(sizes), cells=largest)
 
 
-def views_limit(study: Study, max_cells: int) -> Limit:
-    """Views that cover every pair of features once.
+def views_limit(study: Study, max_cells: int, *, whole_pairs: bool = True, overlapping: bool = False) -> Limit:
+    """Views that cover every pair of features.
 
-    A view of l features has at most min(max_cells, the product of the l largest sizes) cells, or is a pair, and covers
-    l (l-1) / 2 pairs that no other view covers: so many cells a pair, at most.
+    A view of l features has at most min(max_cells, the product of the l largest sizes) cells; a pair may have more
+    where `whole_pairs` are asked. Every pair lies in one view, so a view covers l (l-1) / 2 pairs that no other covers;
+    views that overlap are grown by features that each add a pair, so they cover at least l - 1 pairs that none before
+    does. That is so many cells a pair, at most.
     """
     sizes = sorted(base_sizes(study), reverse=True)
     pairs = comb(len(sizes), 2)
-    largest = max(max_cells, sizes[0] * sizes[1])
-    per_pair = Fraction(sizes[0] * sizes[1])
+    largest_pair = sizes[0] * sizes[1] if whole_pairs else min(max_cells, sizes[0] * sizes[1])
+    largest = max(max_cells, largest_pair)
+    per_pair = Fraction(largest_pair)
     for width in range(3, len(sizes) + 1):
-        per_pair = max(per_pair, Fraction(min(max_cells, prod(sizes[:width])), comb(width, 2)))
+        new = width - 1 if overlapping else comb(width, 2)
+        per_pair = max(per_pair, Fraction(min(max_cells, prod(sizes[:width])), new))
         if prod(sizes[:width]) > max_cells:
             break
     return Limit(numbers=ceil(per_pair * pairs), tables=pairs, cells=largest)

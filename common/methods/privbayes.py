@@ -1,7 +1,7 @@
 """PrivBayes (Zhang, Cormode, Procopiuc, Srivastava, Xiao 2017): a Bayesian network, over one party or many.
 
-The parties draw the network in turn, each from its own rows, and its tables are counted in one encrypted sum. With one
-party this is the paper's method.
+The parties draw the network in turn, each from its own rows, or the curator grows it from encrypted sums over pairs of
+features; its tables are counted in one encrypted sum. With one party and turns this is the paper's method.
 """
 
 from decimal import Decimal
@@ -16,16 +16,21 @@ from synod.common.methods.networks import (
     NetworkMethod,
     check_cells,
     check_theta,
+    limit_parents,
+    most_parents,
     resolved,
     share_draws,
     tables_limit,
     useful_sum_table,
+    views_limit,
 )
-from synod.common.models.usefulness import LARGEST_TABLE
+from synod.common.privacy.cost import Cost
 from synod.common.protocol.steps import QueryKind, Step
-from synod.common.study.features import base_count
+from synod.common.runtime.errors import invalid
 from synod.common.study.schema import ExactDecimal
 from synod.common.study.study import FeatureEncoding, Study
+
+VIEW_CELLS = 4096  # the most cells of a table over several pairs; a rule of version 1, as the plan's limits are
 
 
 class PrivBayes(NetworkMethod):
@@ -33,7 +38,8 @@ class PrivBayes(NetworkMethod):
 
     `parameter_cells` is the most cells of a table; `auto` takes what is theta-useful. `degree` is the most parents of a
     feature; null leaves that to the cells. With 0 in either place no feature can have a parent, and only single
-    features are counted. `structure` says who chooses them: the parties in turns. `tables` says what is done about
+    features are counted. `structure` says who chooses them: the parties in turns, or the curator from pooled tables of
+    all pairs of features, by their mutual information. `tables` says what is done about
     negative counts: `project` makes tables agree and cuts below zero without bias, `clip` cuts and rescales each as
     printed.
     """
@@ -42,7 +48,7 @@ class PrivBayes(NetworkMethod):
     version: Literal[1] = 1
     beta: ExactDecimal = Decimal("0.3")
     theta: ExactDecimal = Decimal(4)
-    structure: Literal["turns"] = "turns"
+    structure: Literal["turns", "pooled"] = "turns"
     degree: Annotated[int, Field(ge=0, le=32)] | None = None
     tables: Literal["project", "clip"] = "project"
     parameter_cells: Cells | Auto = "auto"
@@ -57,12 +63,22 @@ class PrivBayes(NetworkMethod):
 
     def parents_limit(self, study: Study) -> int | None:
         """The most parents that a query names; None where cells alone decide."""
-        return None if self.degree is None or self.degree >= most_parents(study) else self.degree
+        return limit_parents(self.degree, study)
 
     def chosen_encoding(self, study: Study) -> FeatureEncoding:
         """What a resolved study writes: where every attribute has two values, `auto` is vanilla."""
         chosen = super().chosen_encoding(study)
         return "vanilla" if self.encoding == "auto" and chosen == "binary" else chosen
+
+    def common_keys(self, study: Study) -> dict[str, object]:
+        """What networks have in common; pooled tables of pairs tell mutual information, and no other score."""
+        keys = super().common_keys(study)
+        if self.structure == "pooled" and self.score not in ("auto", "I"):
+            raise invalid(
+                f"the score {self.score} is of draws by parties; a pooled structure is chosen by I.",
+                "Leave `score` out, or write `structure: turns`.",
+            )
+        return {**keys, "score": "I"} if self.structure == "pooled" else keys
 
     def resolve(self, study: Study) -> Self:
         """Writes out encoding, score, and how large tables may be."""
@@ -78,27 +94,26 @@ class PrivBayes(NetworkMethod):
         return useful_sum_table(study, 1 - Fraction(self.beta), self.theta)
 
     def plan(self, study: Study) -> tuple[Step, ...]:
-        """Draws by each party that has any, then the tables; the tables alone, with the whole budget, where no feature
-        can have a parent.
+        """The structure, then the tables; the tables alone, with the whole budget, where no feature can have a
+        parent.
         """
         parties, budget, cells = study.party_names, study.budget, resolved(self.parameter_cells)
         limit, sums = tables_limit(study, cells), QueryKind.SUM_MARGINALS
         if cells == 0:
             return (Step("parameters", "parameters", sums, parties, budget, limit),)
-        structure, choose = budget.share(self.beta), QueryKind.CHOOSE_PARENTS
-        draws = zip(parties, share_draws(study), strict=True)
-        return (
-            *(
-                Step(
-                    f"structure-{name}", "structure", choose, (name,), structure, self.choice_limit(study, cells, count)
-                )
-                for name, count in draws
-                if count
-            ),
-            Step("parameters", "parameters", sums, parties, budget - structure, limit),
-        )
+        structure = budget.share(self.beta)
+        if self.structure == "pooled":
+            views = views_limit(study, VIEW_CELLS)
+            steps = [Step("correlations", "correlations", sums, parties, structure, views)]
+        else:
+            steps = self._draws(study, structure, cells)
+        return (*steps, Step("parameters", "parameters", sums, parties, budget - structure, limit))
 
-
-def most_parents(study: Study) -> int:
-    """How many parents a feature can have at all: all others, and no more than the largest table has room for."""
-    return min(base_count(study) - 1, LARGEST_TABLE.bit_length() - 2)
+    def _draws(self, study: Study, cost: Cost, cells: int) -> list[Step]:
+        """Draws by each party that has any."""
+        choose = QueryKind.CHOOSE_PARENTS
+        return [
+            Step(f"structure-{name}", "structure", choose, (name,), cost, self.choice_limit(study, cells, count))
+            for name, count in zip(study.party_names, share_draws(study), strict=True)
+            if count
+        ]

@@ -31,6 +31,7 @@ class ParentSets:
         bases = sorted(allowed)
         self._chains = [[(level, sizes[level]) for level in (chains[base] if chains else (base,))] for base in bases]
         self._parents = len(bases) if max_parents is None else min(max_parents, len(bases))
+        self._uniform = _single_size(self._chains)
         self._known: dict[tuple[int, int, int], list[Features]] = {}
         self._most: int | None = None
 
@@ -38,7 +39,12 @@ class ParentSets:
         """The sets whose sizes multiply to at most `room`, in the order of base features; without room, the empty
         one.
         """
-        return self._find(0, room, self._parents) if room >= 1 else [()]
+        if self._uniform is None:
+            return self._find(0, room, self._parents) if room >= 1 else [()]
+        width = self._width(room)
+        if (0, width, width) not in self._known:
+            self._known[0, width, width] = list(combinations([chain[0][0] for chain in self._chains], width))
+        return self._known[0, width, width]
 
     def count(self, room: int, most: int) -> int:
         """How many these are, or one more than `most` where they are more; time and memory go by `most`.
@@ -46,6 +52,8 @@ class ParentSets:
         Every list of sets of the last features that is made on the way is no longer than the whole one: each of its
         sets is the end of another set of the whole. So one that is longer than `most` is enough to know.
         """
+        if self._uniform is not None:
+            return min(comb(len(self._chains), self._width(room)), most + 1)
         self._most = most
         try:
             return min(len(self.within(room)), most + 1)
@@ -53,6 +61,13 @@ class ParentSets:
             return most + 1
         finally:
             self._most = None
+
+    def _width(self, room: int) -> int:
+        """How many features are in a set where all have one size and no levels: sets are then all of one length."""
+        width, size = 0, self._uniform or 1
+        while width < self._parents and size ** (width + 1) <= room:
+            width += 1
+        return width
 
     def _find(self, place: int, room: int, parents: int) -> list[Features]:
         """The maximal sets of the features from `place` on."""
@@ -78,6 +93,38 @@ class ParentSets:
                 seen.update(fresh)
                 yield from ((level, *rest) for rest in fresh)
         yield from (rest for rest in self._find(place + 1, room, parents) if rest not in seen)
+
+
+def _single_size(chains: Sequence[Sequence[tuple[int, int]]]) -> int | None:
+    """The size that all features have, where they have no levels; None where sizes differ."""
+    sizes = {size for chain in chains for _, size in chain}
+    return sizes.pop() if len(sizes) == 1 and all(len(chain) == 1 for chain in chains) else None
+
+
+class ParentOptions:
+    """What the draws of one query choose among: open features with their maximal sets of placed ones.
+
+    Sets are found once for all features that may have the same parents, and those of one draw are kept for the next: a
+    feature has new ones only when one of its candidates was placed.
+    """
+
+    def __init__(self, sizes: Sequence[int], chains: Chains, max_cells: int, max_parents: int | None = None) -> None:
+        self._sizes, self._chains, self._max_cells, self._max_parents = sizes, chains, max_cells, max_parents
+        self._sets: dict[Features, ParentSets] = {}
+
+    def of(self, shortlists: Iterable[tuple[int, Features]], placed: set[int]) -> list[tuple[int, Features]]:
+        """Every one of these features with every one of its sets, in the order that draws count on."""
+        used: dict[Features, ParentSets] = {}
+        options: list[tuple[int, Features]] = []
+        for feature, shortlist in shortlists:
+            allowed = tuple(sorted(placed.intersection(shortlist)))
+            if allowed not in used:
+                kept = self._sets.get(allowed)
+                used[allowed] = kept or ParentSets(allowed, self._sizes, self._chains, self._max_parents)
+            sets = used[allowed].within(self._max_cells // self._sizes[feature])
+            options.extend((feature, parents) for parents in sets)
+        self._sets = used
+        return options
 
 
 def count_options(
@@ -156,10 +203,15 @@ def is_maximal(
     return few and all(grown > max_cells for grown in (*more, *finer))
 
 
-def shortlist_length(sizes: Sequence[int], max_cells: int, max_candidates: int) -> int:
-    """How many parents a feature may be offered so that all features together have at most `max_candidates` sets."""
+def shortlist_length(sizes: Sequence[int], max_cells: int, max_candidates: int, max_parents: int | None = None) -> int:
+    """How many parents a feature may be offered so that all features together have at most `max_candidates` sets.
+
+    No maximal set holds another, so of sets of at most k among l features there are no more than C(l, min(k, l/2)).
+    """
     d = len(sizes)
     degree = _largest_degree(sizes, max_cells)
+    if max_parents is not None:
+        degree = min(degree, max_parents)
     length = d - 1
     while length > 1 and d * comb(length, min(degree, length // 2)) > max_candidates:
         length -= 1

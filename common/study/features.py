@@ -154,11 +154,6 @@ def chains_of(study: Study) -> tuple[tuple[int, ...], ...]:
     )
 
 
-def chain_of(study: Study, feature: int) -> tuple[int, ...]:
-    """The levels of a feature's attribute, finest first."""
-    return chains_of(study)[bases_of(study)[feature]]
-
-
 @lru_cache(maxsize=64)
 def bases_of(study: Study) -> tuple[int, ...]:
     """For each feature the base feature that it is, or is a coarser level of."""

@@ -31,6 +31,32 @@ def coarser_levels(coding: Coding) -> tuple[Groups, ...]:
     return tuple(kept)
 
 
+def join_codes(coding: Coding, most: int) -> Groups:
+    """The group of each code in a grouping into at most `most` groups, two at least.
+
+    Bins join in runs of one length. Categories are cut along their taxonomy, as deep as there is room; where no cut is
+    coarse enough, what the coarsest tells apart joins in runs of one length, in the schema's order. A missing value is
+    a group of its own.
+    """
+    attribute = coding.attribute
+    assert most >= 2
+    room = most - attribute.nullable
+    if isinstance(attribute, CategoricalAttribute):
+        cuts = [range(len(attribute.categories)), *_cut_taxonomy(attribute.taxonomy)]
+        labels = _first_within([cut for cut in cuts if len(set(cut)) > 1], room)
+    else:
+        labels = _list_bins(coding)
+    numbers = number_groups(labels)
+    run = -(-(max(numbers) + 1) // room)
+    joined = [number // run for number in numbers]
+    return number_groups([*joined, "missing"] if attribute.nullable else joined)
+
+
+def _first_within(cuts: Sequence[Sequence[Hashable]], room: int) -> Sequence[Hashable]:
+    """The first with at most `room` labels, or else the last."""
+    return next((cut for cut in cuts if len(set(cut)) <= room), cuts[-1])
+
+
 def _label_levels(coding: Coding) -> Iterator[Sequence[Hashable]]:
     """A label for each code that stands for a value, level by level; codes with one label are a group."""
     if isinstance(coding.attribute, CategoricalAttribute):
@@ -41,13 +67,18 @@ def _label_levels(coding: Coding) -> Iterator[Sequence[Hashable]]:
 
 def _join_bins(coding: Coding) -> Iterator[Sequence[int]]:
     """Level i joins the bins j with equal j // 2^i; a spike goes with the bin that it lies in."""
+    bins = _list_bins(coding)
+    for level in range(1, len(bins).bit_length() + 1):
+        yield [place >> level for place in bins]
+
+
+def _list_bins(coding: Coding) -> list[int]:
+    """The bin of each code that stands for a number."""
     attribute = coding.attribute
     assert not isinstance(attribute, CategoricalAttribute)
     assert coding.levels is None, "only numbers in bins have levels"
     own = encode_numbers(Coding(attribute, None), np.array(coding.spikes, dtype=np.float64))
-    bins = [*range(attribute.bins), *own.tolist()]
-    for level in range(1, attribute.bins.bit_length() + 1):
-        yield [place >> level for place in bins]
+    return [*range(attribute.bins), *own.tolist()]
 
 
 def _cut_taxonomy(taxonomy: Any) -> Iterator[Sequence[tuple[int, ...]]]:

@@ -349,7 +349,7 @@ def describe_validation_error(error: ValidationError, origin: str, data: Any = N
     broken.sort(key=lambda one: one["type"] != "extra_forbidden")  # a misspelled key explains others
     places = [_place(one["loc"]) for one in broken]
     place = max((other for other in places if other[: len(places[0])] == places[0]), key=len)
-    where = ".".join(str(part) for part in place) + _attribute_name(place, data) or "the whole"
+    where = ".".join(str(part) for part in place) + _attribute_name(place, data)
     first, *others = [one for one, other in zip(broken, places, strict=True) if other == place]
     rule = first["msg"].removeprefix("Value error, ")
     rule = ", or ".join([rule, *(other["msg"].removeprefix("Input should be ") for other in others)])
@@ -360,7 +360,7 @@ def describe_validation_error(error: ValidationError, origin: str, data: Any = N
         return invalid(f"{origin}: the key {where} is not known.{more}", "Check its spelling, or remove it.")
     raised = first.get("ctx", {}).get("error")
     hint = raised.hint if isinstance(raised, RuleError) else "Correct it and try again."
-    return invalid(f"{origin}: {where}: {rule}.{more}", hint)
+    return invalid(": ".join(part for part in (origin, where, rule) if part) + f".{more}", hint)
 
 
 def _place(place: tuple[int | str, ...]) -> tuple[int | str, ...]:

@@ -7,8 +7,11 @@ sums Y_g over parts g of s_g cells, m cells, G parts, and v2 the variance of the
 
     E = sum (y_c - Y_g / s_g)^2 - (m - G) v1 + sum_g v2 / s_g.
 
-For a grid that was fixed before, this is unbiased: the first term has (m - G) v1 of noise, and the last is the noise of
-what will be published. The path is found from the same y, so E is a little too small.
+For a grid that was fixed before, this is unbiased for parts that are published by their own counts: the first term has
+(m - G) v1 of noise, and the last is theirs. The path is found from the same y, so E is a little too small. What is
+published is a part's own count averaged with Y_g by precision, whose noise is less: 1 / (s_g / v2 + 1 / v1), and not
+v2 / s_g. With that in its place finer grids are taken, and measured on Adult they are further from the rows
+(docs/caveats.md), so it is left out.
 """
 
 from collections.abc import Iterator, Sequence

@@ -4,7 +4,9 @@ The features of a node fill the l rows of an l x n matrix, n prime. Each choice 
 feature from each row: n^2 views, in which any two features of different rows meet exactly once. Each row is then
 covered by a node of its own. Two slips of the paper are not repeated: the number of views of the whole tree scales
 the noise of every view, which a node cannot see (`hulls.py`), and Algorithm 2 (line 12) sets l to ceil(sqrt(d))
-where it means ceil(d/n). Views of a single feature, which cover no pair, are left out.
+where it means ceil(d/n). Views of a single feature, which cover no pair, are left out. The paper bounds no view; here
+trees with a view of too many cells are passed over, and a tree of pairs is always left: there is a prime between d/2
+and d.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,29 +31,36 @@ class Node:
     children: tuple["Node", ...] = ()
 
 
-def nocd_views(count: int) -> tuple[View, ...]:
-    """The views of the best parameter tree over `count` binary features."""
-    return tuple(sorted(lay_tree(best_tree(count), range(count))))
+def nocd_views(count: int, max_cells: int | None = None) -> tuple[View, ...]:
+    """The views of the best parameter tree over `count` binary features.
+
+    A view has at most `max_cells` cells unless it is a pair.
+    """
+    return tuple(sorted(lay_tree(best_tree(count, max_cells), range(count))))
 
 
 @lru_cache(maxsize=256)
-def best_tree(count: int) -> Node:
+def best_tree(count: int, max_cells: int | None = None) -> Node:
     """The parameter tree with the least mean variance of a 2-way cell, of all trees that the paper allows."""
     if count == 1:
         return _leaf(1)
     for size in range(1, count):
-        tree_front(size)
-    return choose_best(tree_front(count)).plan
+        tree_front(size, max_cells)
+    return choose_best(tree_front(count, max_cells)).plan
 
 
 @lru_cache(maxsize=1024)
-def tree_front(size: int) -> Front[Node]:
+def tree_front(size: int, max_cells: int | None = None) -> Front[Node]:
     """The trees over `size` binary features that may be a part of a best tree."""
     if size == 1:
         return (Vertex(0, 0, _leaf(1)),)
-    orders = [n for n in range(2, size) if is_prime(n) and -(-size // n) <= n]
-    options = [_rows(size, n) for n in orders]
-    points = [(1, view_cost(size, 2), -1, 0)]
+
+    def fits(width: int) -> bool:
+        return width == 2 or max_cells is None or 1 << width <= max_cells
+
+    orders = [n for n in range(2, size) if is_prime(n) and -(-size // n) <= n and fits(-(-size // n))]
+    options = [_rows(size, n, max_cells) for n in orders]
+    points = [(1, view_cost(size, 2), -1, 0)] if fits(size) else []
     points += [point for i, parts in enumerate(options) for point in list_points(i, parts)]
     hull = keep_lower_hull(points)
     return tuple(
@@ -82,13 +91,13 @@ def _leaf(size: int) -> Node:
     return Node(size, 1, size)
 
 
-def _rows(size: int, n: int) -> Parts[Node]:
+def _rows(size: int, n: int, max_cells: int | None) -> Parts[Node]:
     """The n^2 views across the rows, n of them through each feature of the last row; and the rows to cover."""
     full_rows, last = divmod(size - 1, n)
     last += 1
     long, short = n * last, n * (n - last) if full_rows > 1 else 0
     cost = long * view_cost(full_rows + 1, 2) + short * view_cost(full_rows, 2)
-    return Parts(long + short, cost, (full_rows, 1), (tree_front(n), tree_front(last)))
+    return Parts(long + short, cost, (full_rows, 1), (tree_front(n, max_cells), tree_front(last, max_cells)))
 
 
 def _grow(size: int, n: int, plans: tuple[Node, ...]) -> Node:

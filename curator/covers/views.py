@@ -22,7 +22,7 @@ def design_views(sizes: Sequence[int], max_cells: int = MAX_CELLS) -> tuple[View
     """Views such that every pair of features lies in exactly one, with a low `expected_variance`.
 
     The optimum of the designs for features of one size (such as bits); a good cover otherwise. A view has at most
-    `max_cells` cells, except a pair that alone has more (`oversized_pairs`). The same on every machine.
+    `max_cells` cells, except a pair that alone has more (`oversized_pairs`, see coarse.py). The same on every machine.
     """
     assert sizes
     assert min(sizes) >= 1
@@ -69,7 +69,7 @@ def expected_variance(views: Sequence[View], sizes: Sequence[int], *, at_rho: bo
 
 def overlapping_views(sizes: Sequence[int], width: int = 8, max_cells: int = MAX_CELLS) -> tuple[View, ...]:
     """A greedy covering design as PriView would use one: views of up to `width` features in which every pair lies
-    at least once. It is here to be compared with; ties go to the lower index.
+    at least once. Ties go to the lower index.
     """
     if len(sizes) == 1:
         return ((0,),)

@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 
 from synod.common.methods.dp_subn import DpSubn
 from synod.common.methods.networks import resolved, share_draws
-from synod.common.models.candidates import shortlist_length
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query
 from synod.common.protocol.queries.marginals import LocalMarginals, Sets, SumMarginals
 from synod.common.protocol.queries.parents import ChooseParents
 from synod.common.protocol.steps import Step
-from synod.common.study.features import sizes_of
+from synod.common.study.features import base_count, base_sizes, sizes_of
 from synod.common.study.study import Study
+from synod.curator.covers.coarse import ask_views
 from synod.curator.covers.nocd import nocd_views
+from synod.curator.covers.search import View
 from synod.curator.covers.views import design_views, expected_variance, overlapping_views
 from synod.curator.methods.base import Parties, Publication, Publisher, register
 from synod.curator.network.evidence import (
@@ -34,11 +35,18 @@ from synod.curator.network.evidence import (
 )
 from synod.curator.network.frontier import build_frontier
 from synod.curator.network.graph import Bound, Network, Pair, select_network, typical_families
-from synod.curator.network.tables import marginalize, mutual_information, project_tables
+from synod.curator.network.information import measure_information, most_correlated
+from synod.curator.network.levels import levels_of
+from synod.curator.network.shortlists import Shortlists, fit_shortlists
 from synod.curator.release.report.accuracy import table_error
 from synod.curator.release.report.models.networks import describe_networks, warn_of_networks
 
 Floats = NDArray[np.float64]
+COVERS = {
+    "best": "best",
+    "nocd": "nocd, the paper's",
+    "overlapping": "overlapping, as PriView's",
+}
 
 
 async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -> Publication:
@@ -49,62 +57,60 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
     evidence = Evidence(study)
     network = without_parents(study)
     if resolved(_method(study).parameter_cells):
-        information = await quantify_correlations(study, parties, evidence)
+        views = await parties.compute(partial(choose_views, study))
+        evidence = Evidence(study, groupings=views.groupings)
+        information = await quantify_correlations(study, parties, views, evidence)
         network = await initialize_network(study, parties, information, rng=rng)
         network = await update_network(study, parties, information, network, evidence)
     tables = await learn_tables(study, parties, "parameters", network, evidence)
     return await parties.compute(partial(publish_network, study, network, tables, evidence, rng=rng))
 
 
-async def quantify_correlations(study: Study, parties: Parties, evidence: Evidence) -> Floats:
-    """Phase 1: the mutual information of every pair of features, from views that cover each pair once."""
-    views = await parties.compute(partial(design_views, sizes_of(study), _method(study).max_view_cells))
-    tables = await parties.ask("correlations", SumMarginals(views))
-    evidence.add_sum("correlations", views, tables)
+async def quantify_correlations(study: Study, parties: Parties, views: SumMarginals, evidence: Evidence) -> Floats:
+    """Phase 1: the mutual information of every pair of features, from views that cover all pairs."""
+    tables = await parties.ask("correlations", views)
+    evidence.add_sum("correlations", views.sets, tables)
     return await parties.compute(partial(measure_information, study, views, tables))
 
 
-def measure_information(study: Study, views: Sets, tables: Sequence[NDArray[np.int64]]) -> Floats:
-    """The mutual information of each pair, out of the view that covers it."""
-    sizes = sizes_of(study)
-    information = np.zeros((len(sizes), len(sizes)))
-    for view, table in zip(views, tables, strict=True):
-        for i, x in enumerate(view):
-            for y in view[i + 1 :]:
-                counts = marginalize(table, view, sizes, (x, y))
-                shares = project_tables(counts, study.total_rows)
-                information[x, y] = information[y, x] = float(mutual_information(shares, sizes[x]))
-    return information
+def choose_views(study: Study) -> SumMarginals:
+    """The query for the views of the study's cover."""
+    method = _method(study)
+    return ask_views(study, lay_views(method.cover, base_sizes(study), method.max_view_cells), method.max_view_cells)
+
+
+def lay_views(cover: str, sizes: Sequence[int], max_cells: int) -> tuple[View, ...]:
+    """The views of one of the covers."""
+    if cover == "nocd":
+        return nocd_views(len(sizes), max_cells)
+    return overlapping_views(sizes, max_cells=max_cells) if cover == "overlapping" else design_views(sizes, max_cells)
 
 
 async def initialize_network(
     study: Study, parties: Parties, information: Floats, *, rng: np.random.Generator
 ) -> Network:
     """Phase 2: the first feature at random, the others drawn with their parents by the parties in turn."""
-    sizes = sizes_of(study)
-    pairs = [Pair(int(rng.integers(len(sizes))), ())]
+    pairs = [Pair(int(rng.integers(base_count(study))), ())]
     for entry, count in zip(study.roster, share_draws(study), strict=True):
         if count:
             query = next_choice(study, information, [pair.feature for pair in pairs], count)
             chosen = await parties.ask(f"initialize-{entry.name}", query)
             pairs.extend(Pair(feature, parents) for feature, parents in chosen)
-    return Network(tuple(pairs))
+    return Network(tuple(pairs), levels_of(study))
 
 
 def next_choice(study: Study, information: Floats, placed: list[int], count: int) -> ChooseParents:
     """What the next party draws from: each open feature with its most correlated features as candidates."""
-    method, sizes = _method(study), sizes_of(study)
+    method = _method(study)
     cells = resolved(method.parameter_cells)
-    length = shortlist_length(sizes, cells, method.max_candidates)
-    open_features = [x for x in range(len(sizes)) if x not in placed]
-    candidates = tuple((x, most_correlated(information, x, length)) for x in open_features)
+    everything = range(base_count(study))
+    open_features = [x for x in everything if x not in placed]
+
+    def offer(length: int) -> Shortlists:
+        return tuple((x, most_correlated(information, x, everything, length)) for x in open_features)
+
+    candidates = fit_shortlists(study, offer, cells, method.max_candidates)
     return ChooseParents(tuple(sorted(placed)), candidates, count, cells, method.chosen_score)
-
-
-def most_correlated(information: Floats, feature: int, length: int) -> tuple[int, ...]:
-    """The `length` features of highest released information with this one; of equals, lower indices."""
-    ranked = sorted((-round(float(value), 9), i) for i, value in enumerate(information[feature]) if i != feature)
-    return tuple(sorted(i for _, i in ranked[:length]))
 
 
 async def update_network(
@@ -148,35 +154,34 @@ def narrow(study: Study, frontier: Network, evidence: Evidence) -> Network:
 
 def typical_queries(study: Study) -> Mapping[str, Query[Any]]:
     """The views, which the study fixes; for what is chosen later, a table of the largest size for each feature."""
-    method, sizes = _method(study), sizes_of(study)
+    method, sizes = _method(study), base_sizes(study)
     steps = {step.label for step in plan_study(study).steps}
     tables = SumMarginals(typical_families(sizes, resolved(method.parameter_cells)))
     queries = {"parameters": tables, "update": tables}
     if "correlations" in steps:
-        queries["correlations"] = SumMarginals(design_views(sizes, method.max_view_cells))
+        queries["correlations"] = choose_views(study)
     return {label: query for label, query in queries.items() if label in steps}
 
 
 def compare_covers(study: Study) -> tuple[Sequence[str], Sequence[Sequence[str]]] | None:
-    """The chosen cover beside NOCD's and overlapping views as PriView has them: how many views, and the mean variance
-    of a 2-way cell in units of the variance that one marginal asked alone would have.
+    """The covers that the study could ask for, the chosen one first: how many views, and the mean variance of a 2-way
+    cell in units of the variance that one marginal asked alone would have. NOCD is of binary features.
     """
-    method, sizes = _method(study), sizes_of(study)
+    method, sizes = _method(study), base_sizes(study)
     if not resolved(method.parameter_cells):
         return None
-    cells = method.max_view_cells
-    covers = {
-        "chosen": design_views(sizes, cells),
-        "overlapping, as PriView's": overlapping_views(sizes, max_cells=cells),
-    }
-    if all(size == 2 for size in sizes):
-        covers["NOCD"] = nocd_views(len(sizes))
-    variances = {
-        name: expected_variance(views, sizes, at_rho=study.delta is not None) for name, views in covers.items()
-    }
+    possible = [name for name in COVERS if name != "nocd" or all(size == 2 for size in sizes)]
+    covers = {name: lay_views(name, sizes, method.max_view_cells) for name in possible}
+    at_rho = study.delta is not None
+    variances = {name: expected_variance(views, sizes, at_rho=at_rho) for name, views in covers.items()}
     rows = [
-        [name, str(len(views)), f"{variances[name]:,.0f}", f"{variances[name] / variances['chosen']:.2f}"]
-        for name, views in covers.items()
+        [
+            COVERS[name] + (" (chosen)" if name == method.cover else ""),
+            str(len(covers[name])),
+            f"{variances[name]:,.0f}",
+            f"{variances[name] / variances[method.cover]:.2f}",
+        ]
+        for name in sorted(possible, key=lambda name: name != method.cover)
     ]
     return ("cover of all pairs", "views", "variance of a count", "ratio"), rows
 

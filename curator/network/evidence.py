@@ -1,7 +1,7 @@
 """What the network methods share: evidence from released tables, parameters, synthesis, and the model's JSON form."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries.marginals import LocalMarginals, Sets, SumMarginals
+from synod.common.protocol.queries.base import NoiseRun
+from synod.common.protocol.queries.marginals import Grouping, LocalMarginals, Sets, SumMarginals
 from synod.common.study.features import base_count, features_of, sizes_of, space_of
 from synod.common.study.study import Study
 from synod.curator.methods.base import Parties, Publication, Released
-from synod.curator.network.consistency import NoisyTable, reconcile
+from synod.curator.network.consistency import NoisyTable, agree, reconcile
 from synod.curator.network.graph import Network, Pair
-from synod.curator.network.levels import PLAIN, levels_of
+from synod.curator.network.levels import PLAIN, Levels, levels_of, levels_with
 from synod.curator.network.sampling import Uniforms, make_word, sample_network
-from synod.curator.network.tables import marginalize, mutual_information, project_tables
+from synod.curator.network.tables import count_cells, marginalize, mutual_information, project_tables
 
 Floats = NDArray[np.float64]
 Features = tuple[int, ...]
@@ -27,22 +28,47 @@ TABLE_UNIT = 1000
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All tables that were released so far, and what they say together about a set of features."""
+    """All tables that were released so far, and what they say together about a set of features.
+
+    Tables may be about the `groupings` of a query, which are numbered after all features as in the query.
+    """
 
     study: Study
     tables: list[Released] = field(default_factory=list)
     rows: int = 0
+    groupings: tuple[Grouping, ...] = ()
 
     @property
     def all_rows(self) -> int:
         """How many rows the evidence is about: one party's, or the whole roster's."""
         return self.rows or self.study.total_rows
 
+    @property
+    def levels(self) -> Levels:
+        """The levels of features, groupings among them."""
+        return levels_with(self.study, self.groupings)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many values each feature has, and how many groups each grouping."""
+        return (*sizes_of(self.study), *(one.size for one in self.groupings))
+
+    @property
+    def ungrouped(self) -> list[Released]:
+        """The tables that are about features alone: those that readers without the groupings can use."""
+        known = len(sizes_of(self.study))
+        return [table for table in self.tables if max(table.features) < known]
+
     def add_sum(self, label: str, sets: Sets, counts: list[NDArray[np.int64]]) -> None:
-        """Adds the tables of an encrypted sum."""
-        (variance,) = set(SumMarginals(sets).variances(plan_study(self.study).step(label), self.study))
-        rows = self.study.total_rows
-        self.tables.extend(Released(s, c.astype(np.float64), rows, variance) for s, c in zip(sets, counts, strict=True))
+        """Adds the tables of an encrypted sum of even shares."""
+        self.add_answer(label, SumMarginals(sets, self.groupings), counts)
+
+    def add_answer(self, label: str, query: SumMarginals, counts: list[NDArray[np.int64]]) -> None:
+        """Adds the tables of an encrypted sum, whatever its shares and weights."""
+        step, rows = plan_study(self.study).step(label), self.study.total_rows
+        for features, own, noise in zip(query.sets, counts, query.table_noise(step, self.study), strict=True):
+            variance = noise.variance if isinstance(noise, NoiseRun) else noise.variances()
+            self.tables.append(Released(features, own.astype(np.float64), rows, variance))
 
     def add_local(self, label: str, sets: Sets, counts: list[NDArray[np.int64]]) -> None:
         """Adds the tables of one party."""
@@ -72,15 +98,13 @@ class Evidence:
 
     def _gather(self, features: Features) -> tuple[list[Released], list[Released]]:
         """Tables of these features that count all rows, and the sum of the parties' own where it does not."""
-        sizes, levels = sizes_of(self.study), levels_of(self.study)
+        sizes, levels = self.sizes, self.levels
         whole: list[Released] = []
         parts: dict[str, list[Released]] = {}
         for table in self.tables:
             if levels.covers(table.features, features):
                 counts = marginalize(table.counts, table.features, sizes, features, levels)
-                # of an average cell: groups of different sizes add up different numbers of cells
-                variance = table.variance * (len(table.counts) / len(counts))
-                margin = Released(features, counts, table.rows, variance)
+                margin = Released(features, counts, table.rows, self._add_variances(table, features))
                 (whole if table.rows == self.all_rows else parts.setdefault(table.party, [])).append(margin)
         if not parts:
             return whole, []
@@ -89,6 +113,15 @@ class Evidence:
         total = np.sum([part.counts for part in own], axis=0)
         added = Released(features, total, rows, sum(part.variance for part in own))
         return ([*whole, added], []) if rows == self.all_rows else (whole, [added])
+
+    def _add_variances(self, table: Released, features: Features) -> float | Floats:
+        """The variance of a cell of a margin. Where the table's cells have one, it is that of an average cell: groups
+        of different sizes add up different numbers of cells.
+        """
+        sizes, levels = self.sizes, self.levels
+        if isinstance(table.variance, float):
+            return table.variance * (len(table.counts) / count_cells(features, sizes))
+        return marginalize(table.variance, table.features, sizes, features, levels)
 
     def score(self, feature: int, parents: Features) -> float:
         """The mutual information of a feature with its parents, as far as released tables tell."""
@@ -102,11 +135,15 @@ class Evidence:
 
 
 def _average(tables: Sequence[Released], rows: int) -> Released:
-    """One estimate of the counts over all rows; a table of fewer rows is scaled up, noise and all."""
+    """One estimate of the counts over all rows, each cell weighted by its precision; a table of fewer rows is scaled
+    up, noise and all.
+    """
     scaled = [(t.counts * (rows / t.rows), t.variance * (rows / t.rows) ** 2) for t in tables]
-    weights = np.array([1 / variance for _, variance in scaled])
-    counts = np.sum([w * c for w, (c, _) in zip(weights, scaled, strict=True)], axis=0) / weights.sum()
-    return Released(tables[0].features, counts, rows, float(1 / weights.sum()))
+    weights = np.broadcast_arrays(*(1 / np.asarray(variance) for _, variance in scaled))
+    precision = np.sum(weights, axis=0)
+    counts = np.sum([w * c for w, (c, _) in zip(weights, scaled, strict=True)], axis=0) / precision
+    variance = 1 / precision
+    return Released(tables[0].features, counts, rows, variance if np.ndim(variance) else float(variance))
 
 
 def without_parents(study: Study) -> Network:
@@ -125,13 +162,25 @@ async def learn_tables(
 
 def fit_tables(study: Study, network: Network, evidence: Evidence, sets: Sets) -> list[Floats]:
     """Non-negative tables for a network's families, in the order of its pairs."""
-    sizes, levels, total = sizes_of(study), levels_of(study), float(evidence.all_rows)
+    sizes, levels, total = evidence.sizes, evidence.levels, float(evidence.all_rows)
     pooled = [evidence.pooled(features) for features in sets]
     noisy = [NoisyTable(p.features, p.counts, p.variance) for p in pooled if p is not None]
     uncovered = [t for t in evidence.tables if not any(levels.covers(t.features, f) for f in sets)]
     others = [t for t in uncovered if t.rows == evidence.all_rows]
     noisy += [NoisyTable(t.features, t.counts, t.variance) for t in others]
     return derive_tables(study, network, sets, reconcile(noisy, sizes, total=total, levels=levels))
+
+
+def fit_asked(study: Study, asked: Sequence[Released], others: Sequence[Released]) -> list[Floats]:
+    """Non-negative tables for those that were asked, with what the others tell about the same features, each by its
+    precision. The others are never cut at zero: tables with much noise and little else would be biased by that, and
+    the tables that agree with them too.
+    """
+    sizes, levels, total = sizes_of(study), levels_of(study), float(study.total_rows)
+    noisy = [NoisyTable(t.features, t.counts, t.variance) for t in (*asked, *others)]
+    agreed = agree(noisy, sizes, total=total, levels=levels)[: len(asked)]
+    combined = [replace(table, counts=counts) for table, counts in zip(noisy, agreed, strict=False)]
+    return reconcile(combined, sizes, total=total, levels=levels)
 
 
 def derive_tables(study: Study, network: Network, sets: Sets, fitted: Sequence[Floats]) -> list[Floats]:
@@ -149,7 +198,7 @@ def publish_network(
     """Draws the rows, and writes the model down."""
     assert study.rows is not None
     columns = draw_network(study, network, tables, study.rows, rng=rng)
-    return Publication(columns, model_to_json(study, network, tables), tables=evidence.tables)
+    return Publication(columns, model_to_json(study, network, tables), tables=evidence.ungrouped)
 
 
 def model_to_json(study: Study, network: Network, tables: Sequence[Floats]) -> dict[str, Json]:

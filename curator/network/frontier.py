@@ -3,6 +3,9 @@
 CSFC, Algorithm 1 of DP-SUBN (Section VI-B). Pairs of features are taken by falling mutual information; an edge
 between two of them follows the partial order that the edges so far imply, or, if that is silent, goes where more
 room is left for later edges. It is computed from released correlations and a released network, so it is free.
+
+Where features have levels, an edge that is added has its parent on the finest level that fits. Pairs, partial order and
+correlations are of base features.
 """
 
 from collections.abc import Iterator
@@ -13,9 +16,11 @@ from numpy.typing import NDArray
 
 from synod.common.runtime.errors import invalid
 from synod.curator.network.graph import Bound, Network, Pair
+from synod.curator.network.levels import Levels
 
 Frontier = Network
 Edge = tuple[int, int]
+"""A parent, which may be a level of a feature, and the feature that it is a parent of."""
 
 # Multiples of this, as long as they add up to less than 2^20, have sums that are exact in any order.
 INFORMATION_UNIT = 2.0**-32
@@ -49,16 +54,23 @@ class Draft:
     bound: Bound
     parents: tuple[list[int], ...]
     below: NDArray[np.bool_]
+    levels: Levels
 
     def add(self, edge: Edge) -> None:
         """Whatever is at or below the parent is now below all that is at or above the child."""
         parent, child = edge
         self.parents[child].append(parent)
-        self.below[self.below[:, parent]] |= self.below[child]
+        self.below[self.below[:, self.levels.base(parent)]] |= self.below[child]
 
-    def has_room(self, child: int, parent: int) -> bool:
-        """Whether the child may get this parent too."""
-        return self.bound.admits(child, (*self.parents[child], parent))
+    def has_edge(self, parent: int, child: int) -> bool:
+        """Whether the child has this parent, on whatever level."""
+        return any(self.levels.base(one) == parent for one in self.parents[child])
+
+    def fit_edge(self, parent: int, child: int) -> Edge | None:
+        """The edge from the finest level of this parent that the child may get too."""
+        own = self.parents[child]
+        fitting = (level for level in self.levels.chain(parent) if self.bound.admits(child, (*own, level)))
+        return next(((level, child) for level in fitting), None)
 
     def sparsity(self, x: int) -> float:
         """Sp(X): how many parents the features at or below X can still get."""
@@ -72,7 +84,7 @@ class Draft:
     def finish(self) -> Frontier:
         """A feature above another has more features at or below it, which sorts them."""
         order = np.argsort(self.below.sum(axis=0), kind="stable")
-        return Network(tuple(Pair(int(x), tuple(sorted(self.parents[x]))) for x in order))
+        return Network(tuple(Pair(int(x), self.levels.order(self.parents[x])) for x in order), self.levels)
 
 
 def start_draft(network: Network, information: NDArray[np.float64], bound: Bound) -> Draft:
@@ -84,7 +96,7 @@ def start_draft(network: Network, information: NDArray[np.float64], bound: Bound
     rounded = np.rint(information / INFORMATION_UNIT) * INFORMATION_UNIT
     assert np.abs(rounded).sum() < 2**20
     assert np.array_equal(rounded, rounded.T)
-    draft = Draft(rounded, bound, tuple([] for _ in range(count)), np.eye(count, dtype=bool))
+    draft = Draft(rounded, bound, tuple([] for _ in range(count)), np.eye(count, dtype=bool), network.levels)
     for pair in network.pairs:
         for parent in pair.parents:
             draft.add((parent, pair.feature))
@@ -93,19 +105,17 @@ def start_draft(network: Network, information: NDArray[np.float64], bound: Bound
 
 def direct_edge(draft: Draft, x: int, y: int, *, one_sided: bool) -> Edge | None:
     """The edge (parent, child) between x and y that Algorithm 1 adds, lines 5 to 22, if it adds one."""
-    if x in draft.parents[y] or y in draft.parents[x]:
+    if draft.has_edge(x, y) or draft.has_edge(y, x):
         return None
-    fits_x, fits_y = draft.has_room(x, y), draft.has_room(y, x)
+    to_x, to_y = draft.fit_edge(y, x), draft.fit_edge(x, y)
     if draft.below[x, y]:
-        return (x, y) if fits_y else None
+        return to_y
     if draft.below[y, x]:
-        return (y, x) if fits_x else None
-    if fits_x and fits_y:
+        return to_x
+    if to_x and to_y:
         costs_more = draft.sparsity(x) * draft.impact(x, y) >= draft.sparsity(y) * draft.impact(y, x)
-        return (y, x) if costs_more else (x, y)
-    if one_sided and (fits_x or fits_y):
-        return (y, x) if fits_x else (x, y)
-    return None
+        return to_x if costs_more else to_y
+    return (to_x or to_y) if one_sided else None
 
 
 def _rank_pairs(information: NDArray[np.float64]) -> Iterator[Edge]:

@@ -6,11 +6,12 @@ step 3). Everything here works on released tables or public numbers; it must nev
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
 
+from synod.common.models.candidates import ParentSets
 from synod.common.runtime.errors import invalid
 from synod.curator.network.levels import PLAIN, Levels
 
@@ -123,15 +124,18 @@ def select_network(frontier: Network, score: Score, bound: Bound) -> Network:
     """The network inside `frontier` that gives each feature its best parents within `bound`, in the same order.
 
     Scores are compared rounded; of equals, fewer parents and then lower indices win. A score of -inf stands for
-    parents about which no table says anything.
+    parents about which no table says anything. Where features have levels, a parent may be as coarse as it gets, and
+    only maximal sets are weighed: a larger or finer one tells no less, and all sets would be too many.
     """
-    return Network(tuple(Pair(pair.feature, _best_parents(pair, score, bound)) for pair in frontier.pairs))
+    levels = frontier.levels
+    chosen = tuple(Pair(pair.feature, _best_parents(pair, score, bound, levels)) for pair in frontier.pairs)
+    return Network(chosen, levels)
 
 
-def _best_parents(candidates: Pair, score: Score, bound: Bound) -> Features:
+def _best_parents(candidates: Pair, score: Score, bound: Bound, levels: Levels) -> Features:
     best: Features = ()
     best_score = -math.inf
-    for parents in _parent_sets(candidates, bound):
+    for parents in _parent_sets(candidates, bound) if levels == PLAIN else _maximal_sets(candidates, bound, levels):
         value = round(score(candidates.feature, parents), SCORE_DIGITS)
         if value > best_score:
             best, best_score = parents, value
@@ -143,6 +147,18 @@ def _parent_sets(candidates: Pair, bound: Bound) -> Iterator[Features]:
     for count in range(len(candidates.parents) + 1):
         sets = combinations(sorted(candidates.parents), count)
         yield from (parents for parents in sets if bound.admits(candidates.feature, parents))
+
+
+def _maximal_sets(candidates: Pair, bound: Bound, levels: Levels) -> Iterable[Features]:
+    """The maximal sets of the candidate parents, each on its own level or a coarser one."""
+    assert bound.cells is not None
+    finest = {levels.base(parent): parent for parent in candidates.parents}
+    chains = [
+        [level for level in levels.chain(base) if level >= finest.get(base, base)]
+        for base in range(max(finest, default=-1) + 1)
+    ]
+    room = bound.cells // bound.sizes[candidates.feature]
+    return ParentSets(list(finest), bound.sizes, chains, bound.degree).within(room)
 
 
 def typical_families(sizes: Sequence[int], cells: int) -> tuple[tuple[int, ...], ...]:

@@ -11,6 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from synod.common.protocol.queries.marginals import Grouping
 from synod.common.study.features import bases_of, features_of
 from synod.common.study.study import Study
 
@@ -30,6 +31,10 @@ class Levels:
     def base(self, feature: int) -> int:
         """The base feature that a feature is, or is a coarser level of."""
         return self.bases[feature] if self.bases else feature
+
+    def chain(self, base: int) -> Features:
+        """The levels of a base feature, itself first and the coarsest last."""
+        return tuple(i for i, own in enumerate(self.bases) if own == base) if self.bases else (base,)
 
     def order(self, features: Iterable[int]) -> Features:
         """Features in the order of their base features, as queries name them."""
@@ -72,3 +77,16 @@ def levels_of(study: Study) -> Levels:
     if not any(feature.level for feature in features):
         return PLAIN
     return Levels(bases_of(study), tuple(feature.groups for feature in features))
+
+
+@lru_cache(maxsize=64)
+def levels_with(study: Study, groupings: tuple[Grouping, ...]) -> Levels:
+    """The same where queries have groupings, which are numbered after all features: each is a coarser level of the
+    feature that it groups. Queries have them only where features have no levels of their own.
+    """
+    if not groupings:
+        return levels_of(study)
+    assert levels_of(study) == PLAIN
+    count = len(features_of(study))
+    bases = (*range(count), *(one.feature for one in groupings))
+    return Levels(bases, (*((),) * count, *(one.groups for one in groupings)))

@@ -1,8 +1,15 @@
-"""Candidate parents where no correlation was released: near columns, and as many as leave few enough options."""
+"""Candidate parents: near columns, or those that tell most where that was released, as many as leave few enough
+options.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from synod.common.models.candidates import count_options, shortlist_length
 from synod.common.study.features import base_count, base_sizes, chains_of, sizes_of
 from synod.common.study.study import Study
+from synod.curator.network.information import most_correlated
+from synod.curator.network.tables import Floats
 
 Features = tuple[int, ...]
 Shortlists = tuple[tuple[int, Features], ...]
@@ -23,18 +30,54 @@ def shortlist_without_data(features: int, first: int, length: int) -> Shortlists
 def shortlist_parents(
     study: Study, first: int, cells: int, max_candidates: int, max_parents: int | None = None
 ) -> Shortlists:
-    """The longest such lists that leave any draw at most `max_candidates` options.
+    """The longest such lists that leave any draw at most `max_candidates` options."""
+    offer = partial(shortlist_without_data, base_count(study), first)
+    return fit_shortlists(study, offer, cells, max_candidates, max_parents)
+
+
+def shortlist_earlier(
+    study: Study,
+    order: Sequence[int],
+    information: Floats | None,
+    cells: int,
+    max_candidates: int,
+    max_parents: int | None = None,
+) -> Shortlists:
+    """For each feature but the first, in this order, those before it that were released to tell most about it, or the
+    nearest ones where no information was released; as many as leave any draw at most `max_candidates` options.
+    """
+
+    def offer(length: int) -> Shortlists:
+        found = []
+        for place, feature in enumerate(order):
+            if place and information is not None:
+                found.append((feature, most_correlated(information, feature, order[:place], length)))
+            elif place:
+                found.append((feature, tuple(sorted(order[max(0, place - length) : place]))))
+        return tuple(found)
+
+    return fit_shortlists(study, offer, cells, max_candidates, max_parents)
+
+
+def fit_shortlists(
+    study: Study,
+    offer: Callable[[int], Shortlists],
+    cells: int,
+    max_candidates: int,
+    max_parents: int | None = None,
+) -> Shortlists:
+    """Of the lists that are offered by their length, the longest that leave any draw at most `max_candidates` options.
 
     More placed features never leave fewer options, so those with all placed are counted. A list has one parent at
     least, however many options that leaves.
     """
     count = base_count(study)
     if count == len(sizes_of(study)):
-        length = shortlist_length(base_sizes(study), cells, max_candidates)
-        return shortlist_without_data(count, first, length)
-    kept = shortlist_without_data(count, first, 1)
+        length = shortlist_length(base_sizes(study), cells, max_candidates, max_parents)
+        return offer(length)
+    kept = offer(1)
     for length in range(2, count):
-        longer = shortlist_without_data(count, first, length)
+        longer = offer(length)
         options = count_options(longer, sizes_of(study), chains_of(study), cells, max_parents, most=max_candidates)
         if options > max_candidates:
             break

@@ -12,9 +12,11 @@ from typing import Protocol
 
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.settings import OperatorSettings, load_settings
+from synod.common.study.encoding import codings_of
 from synod.common.study.study import Study
 from synod.deploy.launch.operator import OperatorClient
 from synod.deploy.launch.site import SitePaths, plan_paths, prepare
+from synod.party.table.encode import TableError, read_table
 from synod.v1 import study_pb2 as pb
 
 POLL_SECONDS = 0.2
@@ -53,7 +55,7 @@ def launch(
             daemons.start_parties()
             for status in follow(client, resolved.name):
                 progress(status)
-                _refuse_refusals(status)
+                _refuse_refusals(status, paths, resolved)
                 daemons.check()
             client.fetch(resolved.name, out)
     return resolved
@@ -71,13 +73,31 @@ def follow(client: OperatorClient, name: str) -> Iterator[pb.StudyStatus]:
         time.sleep(POLL_SECONDS)
 
 
-def _refuse_refusals(status: pb.StudyStatus) -> None:
+def _refuse_refusals(status: pb.StudyStatus, paths: SitePaths, study: Study) -> None:
     """Here nobody will come and approve later."""
     for party in status.parties:
         if party.not_approved:
+            misfit = find_misfit(paths, study, party.name)
             raise SynodError(
                 Code.REFUSED,
-                f"{party.name} does not approve {status.name}.",
-                f"To see why, launch with --state DIR, then run `synod party approve DIR/study.yaml "
-                f"--config DIR/{party.name}/party.yaml --dry-run`.",
+                f"{party.name} does not approve {status.name}{misfit and f', because {misfit}'}.",
+                f"{'To see all' if misfit else 'To see why'}, launch with --state DIR, then run `synod party approve "
+                f"DIR/study.yaml --config DIR/{party.name}/party.yaml --dry-run`.",
             )
+
+
+def find_misfit(paths: SitePaths, study: Study, name: str) -> str:
+    """What does not fit the study in an organization's table, by column and rule; empty where it fits.
+
+    Whoever launches holds all tables, so that this may be told here; the party's daemon told nobody.
+    """
+    member = paths.members[study.index_of(name)]
+    try:
+        read_table(member.table, codings_of(study), unit=None, expected_rows=study.roster[study.index_of(name)].rows)
+    except TableError as error:
+        first, *rest = error.misfits
+        more = f" ({len(rest)} more after it)" if rest else ""
+        return f"its table does not fit the study's schema: column {first.column}: {first.rule}{more}"
+    except SynodError as error:
+        return error.sentence.rstrip(".")
+    return ""

@@ -1,17 +1,16 @@
 """Parents drawn privately: candidates are scored on exact counts, which leave only through a private choice. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synod.common.models.candidates import ParentSets, maximal_sets
 from synod.common.privacy.coins import Coins
 from synod.common.protocol.queries.parents import Choice, ChooseParents
 from synod.common.protocol.steps import Step
 from synod.common.study.encoding import Codes
-from synod.common.study.features import base_count, chains_of, sizes_of, space_of
+from synod.common.study.features import sizes_of, space_of
 from synod.common.study.study import Study
 from synod.party.count.choice import permute_and_flip
 from synod.party.count.families import Candidate, FamilyCounter
@@ -27,18 +26,18 @@ def choose_parents(
 ) -> list[Choice]:
     """`count` draws of a feature with its parents.
 
-    Guarantee: each draw is permute-and-flip on integer scores of stated sensitivity, at epsilon / count; candidates
-    depend on the query and on earlier draws only. Where the query is ordered, they depend on the query alone, and
-    a draw with one option reads no row and costs nothing: the others share epsilon. By sequential composition all
-    draws are epsilon-DP, epsilon being the step's cost.
+    Guarantee: each draw is permute-and-flip on integer scores of stated sensitivity; candidates depend on the query and
+    on earlier draws only. The draws share epsilon, the step's cost, evenly, so by sequential composition all are
+    epsilon-DP. Where the query is ordered, candidates depend on the query alone; a draw with one option then reads no
+    row and costs nothing, and only the others share epsilon.
     """
     scorer = _Scorer(query, study, columns)
     epsilon = query.epsilon_each(step, study)
-    placed, candidates = set(query.placed), dict(query.candidates)
+    placed, candidates, listed = set(query.placed), dict(query.candidates), query.options(study)
     chosen: list[Choice] = []
     for place in range(query.count):
         takes = [query.open[place]] if query.ordered else list(candidates)
-        options = list(_list_options(query, study, {feature: candidates[feature] for feature in takes}, placed))
+        options = listed.of([(feature, candidates[feature]) for feature in takes], placed)
         feature, parents = options[0]
         if not query.ordered or len(options) > 1:
             scores = scorer.score(options)
@@ -48,23 +47,6 @@ def choose_parents(
         placed.add(feature)
         del candidates[feature]
     return chosen
-
-
-def _list_options(
-    query: ChooseParents, study: Study, candidates: Mapping[int, tuple[int, ...]], placed: set[int]
-) -> Iterator[Candidate]:
-    """Every feature with every maximal set of its candidates; sets are found once for all that have the same ones."""
-    sizes, chains = sizes_of(study), chains_of(study)
-    is_plain = len(sizes) == base_count(study) and query.max_parents is None
-    found: dict[tuple[int, ...], ParentSets] = {}
-    for feature, shortlist in candidates.items():
-        allowed = tuple(sorted(placed.intersection(shortlist)))
-        if is_plain:
-            sets: Iterator[tuple[int, ...]] = maximal_sets(feature, allowed, sizes, query.max_cells)
-        else:
-            known = found.setdefault(allowed, ParentSets(allowed, sizes, chains, query.max_parents))
-            sets = iter(known.within(query.max_cells // sizes[feature]))
-        yield from ((feature, parents) for parents in sets)
 
 
 class _Scorer:

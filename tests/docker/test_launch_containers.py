@@ -48,7 +48,7 @@ def test_refused_and_gone(arguments: list[str | Path], tmp_path: Path) -> None:
     table.write_text(table.read_text().replace("yes", "maybe", 1))
     ran = run_synod(*arguments, seconds=300)
     assert ran.returncode == 3
-    assert "clinic1 does not approve survey." in ran.stderr
+    assert "clinic1 does not approve survey, because its table does not fit the study's schema: column" in ran.stderr
     assert "maybe" not in ran.stdout + ran.stderr
     assert left_over(label_in(ran.stdout)) == []
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -64,6 +64,7 @@ class Recorder:
     inner: InProcessParties
     asked: list[tuple[str, QueryKind]] = field(default_factory=list)
     remembered: list[str] = field(default_factory=list)
+    queries: list[Query[Any]] = field(default_factory=list)
 
     async def ask(self, label: str, query: Query[AnswerT]) -> AnswerT:
         """Checks the query as a party does, and asks it."""
@@ -72,6 +73,7 @@ class Recorder:
         assert read_query(query.to_json(), study) == query
         check_within(query, plan_study(study).step(label), study)
         self.asked.append((label, query.kind))
+        self.queries.append(query)
         return await self.inner.ask(label, query)
 
     async def compute(self, work: Callable[[], T]) -> T:

@@ -287,11 +287,12 @@ class SumMarginals(Tables, SumQuery[list[Counts]]):
         return cls(**_read_tables(message.sum_marginals))
 
     @classmethod
-    def check_room(cls, step: Step, study: Study) -> None:
-        """As many tables as the step allows, of even shares and without weights, must still have noise that can be
-        drawn and packed.
+    def check_room(cls, step: Step, study: Study, part: Fraction | None = None) -> None:
+        """The cells that have the least part of the step's cost must still have noise that can be drawn and packed:
+        those of one of as many tables as the step allows, of even shares and without weights. A method that asks with
+        shares or weights calls this with the least `part` that a cell of its step can have.
         """
-        law = sum_law(step, study, TABLE.times(step.limit.tables))
+        law = sum_law(step, study, TABLE, part=part or Fraction(1, step.limit.tables))
         numbers = step.limit.numbers
         plan_slots(numbers, 0, study.total_rows, law.bound(numbers), study.key_bits)
 
@@ -342,10 +343,10 @@ class LocalMarginals(Tables, ClearQuery[list[Counts]]):
         return cls(**_read_tables(message.local_marginals))
 
     @classmethod
-    def check_room(cls, step: Step, study: Study) -> None:
-        """As many tables as the step allows must still have noise that can be drawn."""
+    def check_room(cls, step: Step, study: Study, part: Fraction | None = None) -> None:
+        """The same, of noise that is drawn and not packed."""
         del study
-        noise_for(step.cost, TABLE.times(step.limit.tables))
+        noise_for(step.cost, TABLE, part=part or Fraction(1, step.limit.tables))
 
     def noise_law(self, step: Step, study: Study, part: Fraction) -> NoiseLaw:
         """All of the noise, the party's own."""

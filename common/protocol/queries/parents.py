@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, Self, get_args
 
 from synod.common.crypto.canonical import Json
-from synod.common.models.candidates import ParentSets, Score, count_options, is_maximal
+from synod.common.models.candidates import ParentOptions, Score, count_options, is_maximal
 from synod.common.privacy.laws import epsilon_of_each_draw
 from synod.common.protocol.queries.base import ClearQuery, parse_exactly
 from synod.common.protocol.queries.marginals import INDEX_BYTES, OVERHEAD_BYTES
@@ -26,13 +26,13 @@ SCORES: dict[Score, pb.Score.ValueType] = {"F": pb.SCORE_F, "R": pb.SCORE_R, "I"
 
 @dataclass(frozen=True)
 class ChooseParents(ClearQuery[list[Choice]]):
-    """One party, on its own: `count` draws of a feature with its parents, each at epsilon / count.
+    """One party, on its own: `count` draws of a feature with its parents, which share epsilon evenly.
 
     A draw takes an open feature and a set of placed ones among that feature's `candidates`, as large as `max_cells`
     allows for the table of both, and of at most `max_parents`; the feature is placed then. All of these are base
     features; the parents that are drawn may be coarser levels of them. With `ordered` the draws take the features as
     they are listed, so that all options are known beforehand: a draw with one option is no choice and costs nothing,
-    and the others share epsilon.
+    and only the others share epsilon.
     """
 
     placed: tuple[int, ...]
@@ -57,6 +57,10 @@ class ChooseParents(ClearQuery[list[Choice]]):
         """
         choices = sum(list_choices(self, study)) if self.ordered else self.count
         return epsilon_of_each_draw(step.cost, choices) if choices else Fraction(0)
+
+    def options(self, study: Study) -> ParentOptions:
+        """What its draws choose among, as both sides list it."""
+        return ParentOptions(sizes_of(study), chains_of(study), self.max_cells, self.max_parents)
 
     def to_json(self) -> dict[str, Json]:
         """The canonical form; what is not set is left out."""
@@ -198,10 +202,9 @@ class ChooseParents(ClearQuery[list[Choice]]):
 def list_choices(query: ChooseParents, study: Study) -> tuple[bool, ...]:
     """For each draw of an ordered query, whether it has more than one option."""
     assert query.ordered
-    sizes, chains, placed = sizes_of(study), chains_of(study), set(query.placed)
+    options, placed = query.options(study), set(query.placed)
     found = []
     for feature, shortlist in query.candidates[: query.count]:
-        sets = ParentSets(sorted(placed.intersection(shortlist)), sizes, chains, query.max_parents)
-        found.append(len(sets.within(query.max_cells // sizes[feature])) > 1)
+        found.append(len(options.of([(feature, shortlist)], placed)) > 1)
         placed.add(feature)
     return tuple(found)

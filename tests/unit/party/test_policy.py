@@ -161,6 +161,7 @@ def test_6_answers_of_its_own_need_leave(tmp_path: Path) -> None:
         ("dp-subn", True),
         ("independent", True),
         ("privbayes", True),
+        ("hpprivbayes", True),
         ("dp-ccbn", False),
         ("hpdp-dp", False),
     ):
@@ -172,6 +173,11 @@ def test_6_answers_of_its_own_need_leave(tmp_path: Path) -> None:
             )
         else:
             check(make_settings(tmp_path), study)
+
+
+def test_6_a_pooled_structure_needs_no_leave(tmp_path: Path) -> None:
+    method = {"name": "privbayes", "structure": "pooled"}
+    check(make_settings(tmp_path), make_study(method=method, schema=BITS, rows=(4000, 500, 600)))
 
 
 def test_7_no_query_with_more_cells_than_allowed(tmp_path: Path) -> None:

@@ -372,8 +372,8 @@ Global___NoisyCounts: _TypeAlias = NoisyCounts  # noqa: Y015
 
 @_typing.final
 class ChooseParents(_message.Message):
-    """Asks one party to draw features together with their parents, `count` times, each draw by permute-and-flip at the
-    step's epsilon / count. A draw takes an open feature and a set of placed ones among its candidates, as large as
+    """Asks one party to draw features together with their parents, `count` times, each draw by permute-and-flip. The draws
+    share the step's epsilon evenly; see `ordered`. A draw takes an open feature and a set of placed ones among its candidates, as large as
     `max_cells` and `max_parents` allow; the feature is placed then. Features are base features here; where attributes
     have coarser levels, a set has at most one level of each, and is as large as allowed if neither another feature on its
     coarsest level nor a finer level of one of its own still fits. The answer is a ChosenParents.

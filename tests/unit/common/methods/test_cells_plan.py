@@ -2,6 +2,7 @@
 
 import json
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,10 @@ from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import check_feasible
 from synod.common.protocol.steps import Limit, QueryKind
 from synod.common.runtime.errors import Code, SynodError
+from synod.common.study.encoding import codings_of
 from synod.common.study.study import Study, parse_study
+from synod.party.table.encode import TableError, read_table
+from tests.support.sources import write_csv
 from tests.support.studies import SCHEMA, Attribute, categorical, integer, make_study, study_document
 
 NAMES = ["histogram", "dpcocgen"]
@@ -59,8 +63,8 @@ def test_a_study_that_is_copied_with_its_method_keeps_them(name: str) -> None:
 @pytest.mark.parametrize(
     ("attributes", "told"),
     [
-        (["sex", "height"], "'height' names one that the schema does not have"),
-        (["sex", "sex"], "'sex' names an attribute twice"),
+        (["sex", "height"], "the sample: method.attributes: 'height' names one that the schema does not have."),
+        (["sex", "sex"], "the sample: method.attributes: 'sex' names an attribute twice."),
         ([], "method.attributes"),
         ("sex", "method.attributes"),
         ([5], "method.attributes"),
@@ -72,6 +76,17 @@ def test_other_names_are_refused(name: str, attributes: Any, told: str) -> None:
         parse_study(study_document(method={"name": name, "attributes": attributes}), "the sample")
     assert caught.value.code is Code.INVALID
     assert told in caught.value.sentence
+
+
+@every_method
+def test_other_columns_are_neither_read_nor_checked(name: str, tmp_path: Path) -> None:
+    study = make_study(method={"name": name, "attributes": ["sex"]})
+    table = write_csv(tmp_path, {"sex": ["F", "M"], "age": [-5, "old"]})
+    snapshot = read_table(table, codings_of(study), unit=None, expected_rows=2)
+    assert [column.tolist() for column in snapshot.columns] == [[0, 1]]
+    everything = make_study(schema=SCHEMA[:2], method={"name": name})
+    with pytest.raises(TableError):
+        read_table(table, codings_of(everything), unit=None, expected_rows=2)
 
 
 @every_method

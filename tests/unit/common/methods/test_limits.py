@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from synod.common.methods.dp_ccbn import DpCcbn, candidate_families, largest_sum, uniform_sum
@@ -18,7 +18,9 @@ from synod.common.protocol.steps import Limit, QueryKind
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.features import sizes_of
 from synod.common.study.study import Study
-from synod.curator.covers.views import design_views
+from synod.curator.covers.coarse import ask_views
+from synod.curator.covers.nocd import nocd_views
+from synod.curator.covers.views import design_views, overlapping_views
 from synod.deploy import simulate
 from synod.deploy.simulate import publish_in_process
 from tests.support.keys import seeded
@@ -43,6 +45,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "hpdp-dp": {"name": "hpdp-dp", "link": "linear"},
     "dp-subn": {"name": "dp-subn"},
     "dp-subn, small views": {"name": "dp-subn", "max_view_cells": 4, "max_candidates": 100, "theta": "0.1"},
+    "dp-subn, overlapping": {"name": "dp-subn", "cover": "overlapping", "max_view_cells": 16, "theta": "0.1"},
     "dp-subn, joint": {"name": "dp-subn", "update": "joint", "theta": "0.1", "theta_frontier": "0.1"},
     "dp-ccbn": {"name": "dp-ccbn", "theta": "0.5"},
     "independent": {"name": "independent", "theta": "0.1"},
@@ -54,15 +57,21 @@ METHODS: dict[str, dict[str, Any]] = {
     "dpcocgen, finest": {"name": "dpcocgen", "parts": 10_000},
     "dpcocgen, coarse": {"name": "dpcocgen", "parts": 2},
     "privbayes": {"name": "privbayes", "theta": "0.1"},
+    "privbayes, pooled": {"name": "privbayes", "structure": "pooled", "theta": "0.1", "max_candidates": 100},
+    "hpprivbayes": {"name": "hpprivbayes", "theta": "0.1"},
+    "hpprivbayes, rare values": {"name": "hpprivbayes", "theta": "0.1", "weights": "rare", "max_candidates": 100},
     "privbayes, few candidates": {"name": "privbayes", "theta": "0.1", "max_candidates": 100, "degree": 2},
 }
 WITHOUT_ENCODING = ("hpdp-dp", "adaptive", "distdiffgen", "histogram", "dpcocgen")
 ENCODINGS = ("vanilla", "binary", "gray")
-WITH_LEVELS = ("independent", "privbayes")
+WITH_LEVELS = ("dp-subn", "independent", "privbayes", "hpprivbayes")
+WITHOUT_BITS = ("hpprivbayes",)
 
 
 def study_of(method: dict[str, Any], schema: list[Attribute], encoding: str = "", **changes: Any) -> Study:
     keys = {"encoding": encoding} if encoding and method["name"] not in WITHOUT_ENCODING else {}
+    if method["name"] in WITHOUT_BITS and encoding in ("binary", "gray"):
+        keys = {}
     return make_study(
         **{"method": {**method, **keys}, "schema": schema, "rows": (70, 90, 110), "epsilon": "60", **changes}
     )
@@ -86,7 +95,18 @@ def test_recipes_stay_within_the_limits_of_their_plan(
 
 
 @pytest.mark.parametrize("schema", SHAPES.values(), ids=SHAPES.keys())
-@pytest.mark.parametrize("method", ["independent", "privbayes", "privbayes, few candidates"])
+@pytest.mark.parametrize(
+    "method",
+    [
+        "independent",
+        "privbayes",
+        "privbayes, pooled",
+        "privbayes, few candidates",
+        "hpprivbayes",
+        "hpprivbayes, rare values",
+        *(name for name in METHODS if "dp-subn" in name),
+    ],
+)
 def test_recipes_over_levels_stay_within_the_limits_of_their_plan(method: str, schema: list[Attribute]) -> None:
     tree = {"name": "tree", "type": "categorical", "taxonomy": ["a", ["b", "c", ["d", "e"]], ["f", "g"]]}
     wide = [{**attribute, "name": f"{attribute['name']} again"} for attribute in schema]
@@ -110,13 +130,17 @@ def studies(draw: st.DrawFn) -> Study:
             "max_view_cells": draw(st.integers(4, 99)),
         }
         keys |= {"update": draw(st.sampled_from(["sequential", "joint"]))}
+        covers = ["best", "overlapping", *(["nocd"] if keys["encoding"] in ("binary", "gray") else [])]
+        keys |= {"cover": draw(st.sampled_from(covers))}
     elif name == "privbayes":
         keys |= {"parameter_cells": draw(cells), "degree": draw(st.none() | st.integers(0, 4))}
+        keys |= {"structure": draw(st.sampled_from(["turns", "pooled"]))}
     elif name == "dp-ccbn":
         keys |= {"parameter_cells": draw(cells), "max_numbers": draw(st.integers(1, 300))}
     else:
         keys |= {"table_cells": draw(st.just("auto") | st.lists(st.integers(0, 40), min_size=3, max_size=3))}
-    schema = [categorical(f"x{i}", size, nullable=draw(st.booleans())) for i, size in enumerate(sizes)]
+    kinds = (categorical, lambda name, size, **more: integer(name, 0, size - 1, bins=size, **more))
+    schema = [draw(st.sampled_from(kinds))(f"x{i}", n, nullable=draw(st.booleans())) for i, n in enumerate(sizes)]
     return study_of({"name": name, **keys}, schema)
 
 
@@ -187,6 +211,39 @@ def test_the_limit_of_views_is_above_all_that_is_asked_of_any_sizes(sizes: list[
     study = make_study(method={"name": "dp-subn", "encoding": "vanilla"}, schema=schema)
     limit = views_limit(study, max_cells)
     asked = SumMarginals(design_views(sizes_of(study), max_cells)).size(study)
+    assert all(asdict(asked)[part] <= most for part, most in asdict(limit).items())
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.integers(2, 40), min_size=2, max_size=9), st.integers(4, 600))
+@example([2] * 9, 256)
+def test_the_limit_of_views_holds_where_large_pairs_are_grouped_and_views_overlap(
+    sizes: list[int], max_cells: int
+) -> None:
+    schema = [categorical(f"x{i}", size) for i, size in enumerate(sizes)]
+    study = make_study(method={"name": "dp-subn", "encoding": "vanilla"}, schema=schema)
+    for overlapping, lay in ((False, design_views), (True, overlapping_views)):
+        limit = views_limit(study, max_cells, whole_pairs=False, overlapping=overlapping)
+        asked = ask_views(study, lay(sizes_of(study), max_cells=max_cells), max_cells).size(study)
+        assert limit.cells == max_cells
+        assert all(asdict(asked)[part] <= most for part, most in asdict(limit).items())
+
+
+def test_overlapping_views_may_have_more_numbers_than_others_and_are_allowed_them() -> None:
+    """Nine bits: two views of eight and what is left, where views that hold a pair once are limited to fewer cells."""
+    method = {"name": "dp-subn", "cover": "overlapping", "max_view_cells": 256, "theta": "0.1"}
+    study = study_of(method, [binary(f"x{i}") for i in range(9)])
+    asked = SumMarginals(overlapping_views(sizes_of(study), max_cells=256)).size(study)
+    assert asked.numbers > views_limit(study, 256).numbers
+    publish(study)
+
+
+@pytest.mark.parametrize("count", [*range(2, 60), 97, 128])
+@pytest.mark.parametrize("max_cells", [4, 8, 64, 4096])
+def test_the_limit_of_views_holds_for_nocd(count: int, max_cells: int) -> None:
+    study = make_study(method={"name": "dp-subn"}, schema=[binary(f"x{i}") for i in range(count)])
+    limit = views_limit(study, max_cells, whole_pairs=False)
+    asked = SumMarginals(nocd_views(count, max_cells)).size(study)
     assert all(asdict(asked)[part] <= most for part, most in asdict(limit).items())
 
 

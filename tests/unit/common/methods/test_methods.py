@@ -44,6 +44,7 @@ def test_the_resolved_study_writes_every_default_out() -> None:
         "theta": "6",
         "theta_frontier": "2",
         "update": "sequential",
+        "cover": "best",
         "max_view_cells": 4096,
         "parameter_cells": 2**9,  # 0.6 * 70000 / ((12 - 8) 2^10 sqrt(3/2)) is above 6, and below with 9 in place of 8
         "frontier_cells": 2**9,

@@ -129,9 +129,32 @@ def test_a_party_with_draws_spends_everything_and_one_without_saves_what_choices
     assert plan.cost_of("harbour") == study.budget - study.budget.share(Decimal("0.3"))
 
 
+@pytest.mark.parametrize("delta", [None, "1e-9"])
+def test_a_pooled_structure_costs_everybody_the_same(delta: str | None) -> None:
+    method = {"name": "privbayes", "structure": "pooled"}
+    schema = [binary(f"x{i}") for i in range(5)]
+    study = make_study(schema=schema, rows=(900, 40, 800), epsilon="2", delta=delta, method=method)
+    check_feasible(study)
+    plan, structure = plan_study(study), study.budget.share(Decimal("0.3"))
+    assert [(step.label, step.kind, step.answerers, step.cost) for step in plan.steps] == [
+        ("correlations", QueryKind.SUM_MARGINALS, study.party_names, structure),
+        ("parameters", QueryKind.SUM_MARGINALS, study.party_names, study.budget - structure),
+    ]
+    assert all(plan.cost_of(name) == study.budget for name in study.party_names)
+    assert isinstance(study.method, PrivBayes)
+    assert study.method.score == "I"
+
+
+def test_who_chooses_parents_does_not_change_how_large_tables_may_be() -> None:
+    schema = [integer(f"x{i}", 0, 15) for i in range(15)]
+    assert len({cells_of(alone(schema, 45_222, "0.8", structure=kind)) for kind in ("turns", "pooled")}) == 1
+
+
+@pytest.mark.parametrize("structure", ["turns", "pooled"])
 @pytest.mark.parametrize("keys", [{"parameter_cells": 0}, {"degree": 0}, {"theta": "1000000"}])
-def test_without_parents_all_is_spent_on_single_columns(keys: dict[str, Any]) -> None:
-    study = make_study(schema=[categorical(f"x{i}", 3) for i in range(4)], method={"name": "privbayes", **keys})
+def test_without_parents_all_is_spent_on_single_columns(keys: dict[str, Any], structure: str) -> None:
+    method = {"name": "privbayes", "structure": structure, **keys}
+    study = make_study(schema=[categorical(f"x{i}", 3) for i in range(4)], method=method)
     (step,) = plan_study(study).steps
     assert (step.label, step.cost) == ("parameters", study.budget)
 
@@ -142,6 +165,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"beta": "1"}, "beta must be above 0 and below 1"),
     ({"theta": "0"}, "theta must be above 0"),
     ({"degree": -1}, "greater than or equal to 0"),
+    ({"structure": "pooled", "score": "R"}, "a pooled structure is chosen by I"),
+    ({"structure": "pooled", "score": "F"}, "the score F is of binary features"),
+    ({"structure": "central"}, "'turns' or 'pooled'"),
     ({"tables": "ripple"}, "'project' or 'clip'"),
     ({"max_candidates": 10}, "greater than or equal to 100"),
 ]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from synod.common.models.candidates import maximal_sets, shortlist_length
+from synod.common.models.candidates import ParentSets, maximal_sets, shortlist_length
 
 
 def find_slowly(feature: int, allowed: list[int], sizes: list[int], max_cells: int) -> set[tuple[int, ...]]:
@@ -80,3 +80,18 @@ def test_the_limit_holds_for_sizes_of_any_kind(sizes: list[int], max_cells: int,
         len(parents) for x in range(len(sizes)) for parents in find_slowly(x, others_of(x, sizes), sizes, max_cells)
     )
     assert length <= max(degree, 1) or count_all(sizes, length, max_cells) <= limit
+
+
+@given(st.integers(2, 14), st.integers(1, 8), st.integers(1, 8), st.integers(100, 3000))
+def test_a_limit_on_parents_leaves_longer_shortlists(d: int, degree: int, most: int, limit: int) -> None:
+    """As long as those of tables that have no room for more parents, and within the candidates."""
+    sizes = [2] * d
+    length = shortlist_length(sizes, 2 ** (degree + 1), limit, most)
+    assert length == shortlist_length(sizes, 2 ** (min(degree, most) + 1), limit)
+    sets = [ParentSets(others_of(x, sizes)[:length], sizes, (), most).within(2**degree) for x in range(d)]
+    assert length == 1 or sum(map(len, sets)) <= limit
+
+
+def test_a_limit_on_parents_matters_for_many_bits() -> None:
+    assert shortlist_length([2] * 52, 2**6, 500_000) < 30
+    assert shortlist_length([2] * 52, 2**6, 500_000, 2) == 51

@@ -1,13 +1,16 @@
 """Maximal parent sets over levels: Algorithm 6, brute force over all sets, and the local test must agree."""
 
+from collections.abc import Sequence
 from itertools import product
 from math import prod
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from synod.common.models.candidates import ParentSets, is_maximal, maximal_sets
+from synod.common.models import candidates
+from synod.common.models.candidates import ParentOptions, ParentSets, is_maximal, maximal_sets
 
 # Features 0 to 3 are bases with chains of sizes (4, 2), (5, 3, 2), (2) and (6, 3); 4 to 7 their levels; 8 the child.
 SIZES = (4, 5, 2, 6, 2, 3, 2, 3, 1)
@@ -89,8 +92,52 @@ def test_parents_come_in_the_order_of_their_base_features() -> None:
 @given(st.lists(st.integers(2, 7), min_size=1, max_size=7), st.integers(0, 300))
 def test_without_levels_they_are_those_of_algorithm_5(sizes: list[int], max_cells: int) -> None:
     others = list(range(1, len(sizes)))
+    """In the same order, too: a draw's coins are read in it."""
     found = ParentSets(others, sizes).within(max_cells // sizes[0])
-    assert sorted(found) == sorted(maximal_sets(0, others, sizes, max_cells))
+    assert found == list(maximal_sets(0, others, sizes, max_cells))
+
+
+@given(st.integers(2, 4), st.integers(0, 7), st.integers(0, 300), st.none() | st.integers(1, 8))
+def test_features_of_one_size_are_listed_as_any_others(
+    size: int, count: int, room: int, max_parents: int | None
+) -> None:
+    """The shortcut beside the recursion, which a feature of another size that never fits leads to."""
+    fast = ParentSets(range(count), (size,) * count, (), max_parents)
+    slow = ParentSets(range(count + 1), (*(size,) * count, 1000), (), max_parents)
+    assert fast.within(room) == slow.within(room)
+    for most in (1, 3, 50):
+        assert fast.count(room, most) == slow.count(room, most)
+
+
+def test_options_are_those_of_every_draw_alone() -> None:
+    """What is kept from draw to draw is what a new list would have."""
+    shortlists = [(CHILD, (0, 1, 2)), (3, (1, 2)), (2, (0, 1))]
+    kept = ParentOptions(SIZES, CHAINS, 40)
+    for placed in ({0}, {0}, {0, 1}, {1, 2}, {0, 1, 2}):
+        listed = [one for one in shortlists if one[0] not in placed]
+        alone = [
+            (feature, parents)
+            for feature, shortlist in listed
+            for parents in ParentSets(sorted(placed & set(shortlist)), SIZES, CHAINS).within(40 // SIZES[feature])
+        ]
+        assert kept.of(listed, placed) == alone == ParentOptions(SIZES, CHAINS, 40).of(listed, placed)
+
+
+def test_a_list_is_made_again_only_where_a_candidate_was_placed(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[int, ...]] = []
+
+    class Recorded(ParentSets):
+        def __init__(self, allowed: Sequence[int], *rest: Any) -> None:
+            made.append(tuple(allowed))
+            super().__init__(allowed, *rest)
+
+    monkeypatch.setattr(candidates, "ParentSets", Recorded)
+    options = ParentOptions((2,) * 6, [(i,) for i in range(6)], 8)
+    shortlists = [(3, (0, 1)), (4, (0, 1, 2)), (5, (0, 1))]
+    options.of(shortlists, {0, 1})
+    assert made == [(0, 1)]
+    options.of(shortlists[:2], {0, 1, 2})
+    assert made == [(0, 1), (0, 1, 2)]
 
 
 def test_more_features_never_have_fewer_sets() -> None:

@@ -11,13 +11,12 @@ from synod.common.study.features import (
     base_count,
     base_sizes,
     bases_of,
-    chain_of,
     chains_of,
     features_of,
     sizes_of,
     space_of,
 )
-from synod.common.study.levels import coarser_levels
+from synod.common.study.levels import coarser_levels, join_codes
 from synod.common.study.study import Study
 from tests.support.studies import categorical, integer, make_study, real
 
@@ -83,6 +82,46 @@ def test_cuts_that_join_nothing_or_everything_are_no_levels() -> None:
     assert levels_of(integer("x", 3, 3, nullable=True)) == []
 
 
+# Groups for a table of too many cells
+
+
+def joined(attribute: dict[str, Any], most: int) -> list[int]:
+    (coding,) = codings_of(study_of(attribute))
+    return list(join_codes(coding, most))
+
+
+def test_bins_join_in_equal_runs() -> None:
+    assert joined(integer("x", 0, 9, bins=10), 4) == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3]
+    assert joined(integer("x", 0, 9, bins=10), 3) == [0, 0, 0, 0, 1, 1, 1, 1, 2, 2]
+    assert joined(integer("x", 0, 9, bins=10, nullable=True), 3) == [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2]
+    assert joined(integer("x", 0, 9, bins=10, nullable=True), 2) == [0] * 10 + [1]
+    assert joined(integer("x", 0, 39, bins=4, spikes=[3, 30]), 4) == [0, 1, 2, 3, 0, 3]
+
+
+def test_categories_are_cut_along_their_taxonomy() -> None:
+    deep = tree("x", [["a", "b", ["c", "d"]], ["e", ["f", "g"]]])
+    assert joined(deep, 6) == [0, 1, 2, 2, 3, 4, 4]
+    assert joined(deep, 5) == [0, 1, 2, 2, 3, 4, 4]
+    assert joined(deep, 4) == [0, 0, 0, 0, 1, 1, 1]
+    assert joined({**deep, "nullable": True}, 5) == [0, 0, 0, 0, 1, 1, 1, 2]
+
+
+def test_where_no_cut_is_coarse_enough_runs_join_what_the_coarsest_tells_apart() -> None:
+    assert joined(categorical("x", 7), 3) == [0, 0, 0, 1, 1, 1, 2]
+    assert joined(tree("x", [["a", "b"], ["c", "d"], ["e"], ["f", "g"]]), 2) == [0, 0, 0, 0, 1, 1, 1]
+    assert joined(tree("x", [[["a", "b"], ["c", "d"], "e"]]), 2) == [0, 0, 0, 0, 1], "the single branch tells nothing"
+
+
+@pytest.mark.parametrize("most", range(2, 12))
+@pytest.mark.parametrize("nullable", [False, True])
+def test_there_are_two_groups_at_least_and_no_more_than_may_be(most: int, nullable: bool) -> None:
+    for attribute in (categorical("x", 12), integer("x", 0, 11, bins=12), tree("x", [[c] for c in "abcdefghijkl"])):
+        groups = joined({**attribute, "nullable": nullable}, most)
+        assert len(groups) == 12 + nullable
+        assert 2 <= max(groups) + 1 == len(set(groups)) <= most
+        assert not nullable or groups.count(groups[-1]) == 1
+
+
 SCHEMA = (
     integer("age", 0, 7, bins=8),
     integer("always", 5, 5),
@@ -105,7 +144,6 @@ def test_base_features_come_first_and_levels_attribute_by_attribute() -> None:
     assert (base_count(study), base_sizes(study)) == (3, (8, 6, 2))
     assert chains_of(study) == ((0, 3, 4), (1, 5), (2,))
     assert bases_of(study) == (0, 1, 2, 0, 0, 1)
-    assert [chain_of(study, feature) for feature in (0, 4, 5, 2)] == [(0, 3, 4), (0, 3, 4), (1, 5), (2,)]
 
 
 @pytest.mark.parametrize("encoding", ["vanilla", "binary", "gray"])

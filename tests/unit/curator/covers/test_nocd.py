@@ -77,30 +77,42 @@ def test_every_vertex_of_the_front_is_what_it_lays(count: int) -> None:
         assert (len(views), sum(view_cost(len(view), 2) for view in views)) == (vertex.views, vertex.cost)
 
 
+@pytest.mark.parametrize("widest", [100, 2, 3, 4])
 @pytest.mark.parametrize("count", range(2, 45))
-def test_the_tree_is_the_best_of_all_by_exhaustion(count: int) -> None:
-    vertex = choose_best(tree_front(count))
-    assert vertex.views**2 * vertex.cost == min(views**2 * cost for views, cost in all_trees(count))
+def test_the_tree_is_the_best_of_all_by_exhaustion(count: int, widest: int) -> None:
+    vertex = choose_best(tree_front(count, 2**widest))
+    assert vertex.views**2 * vertex.cost == min(views**2 * cost for views, cost in all_trees(count, widest))
+
+
+@pytest.mark.parametrize("max_cells", [4, 7, 8, 16, 4096])
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 13, 52, 120])
+def test_views_within_so_many_cells_hold_every_pair_once(count: int, max_cells: int) -> None:
+    views = nocd_views(count, max_cells)
+    assert (times_together(views, count) == 1).all()
+    assert max(2 ** len(view) for view in views) <= max_cells
+    assert views == nocd_views(count) or max(map(len, nocd_views(count))) > max_cells.bit_length() - 1
 
 
 @lru_cache
-def all_trees(count: int) -> frozenset[Point]:
-    """The slow twin: views and cost of every tree, rows chosen one by one; only dominated ones are dropped."""
+def all_trees(count: int, widest: int) -> frozenset[Point]:
+    """The slow twin: views and cost of every tree whose views have at most `widest` features, rows chosen one by one;
+    only dominated ones are dropped.
+    """
     if count == 1:
         return frozenset([(0, 0)])
-    found = {(1, comb(count, 2) * 2 ** (count - 2))}
+    found = {(1, comb(count, 2) * 2 ** (count - 2))} if count <= widest else set()
     for n in filter(is_prime, range(2, count)):
         rows = [min(n, count - start) for start in range(0, count, n)]
-        if len(rows) <= n:
+        if len(rows) <= min(n, widest):
             across_views, across_cost = across_rows(rows, n)
-            found |= {(views + across_views, cost + across_cost) for views, cost in sums(rows)}
+            found |= {(views + across_views, cost + across_cost) for views, cost in sums(rows, widest)}
     return undominated(found)
 
 
-def sums(rows: list[int]) -> frozenset[Point]:
+def sums(rows: list[int], widest: int) -> frozenset[Point]:
     total = frozenset([(0, 0)])
     for row in rows:
-        total = undominated({(a + c, b + d) for (a, b), (c, d) in product(total, all_trees(row))})
+        total = undominated({(a + c, b + d) for (a, b), (c, d) in product(total, all_trees(row, widest))})
     return total
 
 

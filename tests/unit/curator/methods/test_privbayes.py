@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,16 @@ import pytest
 
 from synod.common.models.candidates import count_options
 from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.base import check_within
+from synod.common.protocol.queries.marginals import SumMarginals
 from synod.common.protocol.queries.parents import ChooseParents
 from synod.common.protocol.steps import QueryKind
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.encoding import Codes
 from synod.common.study.features import base_count, chains_of, sizes_of
 from synod.common.study.study import Study
-from synod.curator.methods.base import Publication, publisher_of
-from synod.curator.network.evidence import network_from_json
+from synod.curator.methods.base import Publication, Released, publisher_of
+from synod.curator.network.evidence import fit_asked, network_from_json
 from synod.curator.network.published import draw_published, read_model
 from synod.curator.network.shortlists import shortlist_parents
 from synod.curator.network.tables import clip_table
@@ -113,6 +116,80 @@ def test_a_level_that_decides_is_in_the_network_and_in_the_rows() -> None:
     assert set(parents) & set(chains_of(study)[0][1:])
 
 
+def test_a_limit_on_parents_leaves_all_candidates_to_features_without_levels() -> None:
+    """Sets of two among 19 are few enough, and sets of five, for which tables have room, are not."""
+    keys = {"name": "privbayes", "parameter_cells": 64, "max_candidates": 4000}
+    for degree, length in ((2, 19), (None, 9)):
+        study = study_of(schema=[categorical(f"x{i}", 2) for i in range(20)], method={**keys, "degree": degree})
+        shortlists = shortlist_parents(study, 3, 64, 4000, degree)
+        assert {len(parents) for _, parents in shortlists} == {length}
+        check_run(study)
+
+
+# A pooled structure
+
+
+def pooled(**changes: Any) -> Study:
+    keys = {"name": "privbayes", "structure": "pooled", **changes.pop("keys", {})}
+    return study_of(method=keys, **changes)
+
+
+@pytest.mark.parametrize("delta", [None, "1e-9"])
+@pytest.mark.parametrize("names", [("north",), ("north", "harbour", "valley")])
+def test_a_pooled_structure_asks_two_sums_of_everybody(names: tuple[str, ...], delta: str | None) -> None:
+    study = pooled(names=names, rows=(500, 400, 300)[: len(names)], collusion=len(names) // 3, delta=delta)
+    publication, recorder = record(study, draw_tables(study))
+    sums = QueryKind.SUM_MARGINALS
+    assert recorder.asked == [("correlations", sums), ("parameters", sums)]
+    assert recorder.remembered == ["network", "model"]
+    pairs = {pair for table in publication.tables for pair in combinations(sorted(table.features), 2)}
+    assert pairs >= set(combinations(range(base_count(study)), 2))
+    check_publication(study, publication)
+
+
+@pytest.mark.parametrize("encoding", ["auto", "binary", "gray", "vanilla", "hierarchical"])
+@pytest.mark.parametrize("tables", ["project", "clip"])
+def test_a_pooled_structure_in_every_encoding(encoding: str, tables: str) -> None:
+    check_run(pooled(keys={"encoding": encoding, "tables": tables}))
+
+
+def test_a_pooled_structure_finds_what_decides() -> None:
+    """The second column is decided by the ages in halves, the fourth by the third."""
+    schema = [integer("age", 0, 79, bins=16), binary("old"), categorical("ward", 5), categorical("street", 5)]
+    study = pooled(schema=schema, rows=(3000, 3000, 3000), epsilon="4", keys={"parameter_cells": 40})
+    rng = np.random.default_rng(1)
+    tables = []
+    for entry in study.roster:
+        age, ward = rng.integers(0, 16, entry.rows), rng.integers(0, 5, entry.rows)
+        typed: list[Codes] = [column.astype(np.uint8) for column in (age, age >= 8, ward, (ward + 1) % 5)]
+        tables.append(typed)
+    publication = publish(study, tables, seed=2)
+    age, old, ward, street = (column.astype(int) for column in publication.columns)
+    assert ((age >= 8) == old).mean() > 0.9
+    assert ((ward + 1) % 5 == street).mean() > 0.9
+
+
+def test_tables_of_pairs_make_the_networks_tables_more_exact() -> None:
+    """With the same pair counted twice, the mean by precision."""
+    study = pooled(schema=[binary("a"), binary("b"), binary("c")], rows=(1000, 1000, 1000))
+    asked = [Released((0, 1), np.array([1500.0, 300, 300, 900]), 3000, 4.0)]
+    same = [Released((0, 1), np.array([1490.0, 310, 310, 890]), 3000, 1.0)]
+    (fitted,) = fit_asked(study, asked, same)
+    assert fitted == pytest.approx(np.array([1492.0, 308, 308, 892]))
+
+
+def test_tables_of_pairs_with_much_noise_do_not_bias_the_networks_tables() -> None:
+    """Cut at zero, a table of many cells and much noise would say that both values are about as frequent."""
+    study = pooled(schema=[binary("a"), binary("b"), categorical("c", 16)], rows=(1000, 1000, 1000))
+    asked = [Released((0, 1), np.array([2300.0, 250, 250, 200]), 3000, 1e4)]
+    truth = np.repeat([2550.0, 450.0], 16) / 16
+    rng, found = np.random.default_rng(1), []
+    for _ in range(300):
+        noise = [Released((1, 2), truth + rng.normal(0, 300, 32), 3000, 9e4)]
+        found.append(fit_asked(study, asked, noise)[0])
+    assert np.mean(found, axis=0) == pytest.approx(asked[0].counts, abs=3)
+
+
 def test_shortlists_keep_the_options_within_the_limit() -> None:
     schema = [integer(f"x{i}", 0, 15) for i in range(12)]
     study = study_of(schema=schema, rows=(40_000,) * 3, method={"name": "privbayes", "max_candidates": 2000})
@@ -155,6 +232,19 @@ def test_the_forecast_says_how_large_tables_get() -> None:
     plain = study_of(schema=[categorical(f"x{i}", 3) for i in range(3)])
     assert "No attribute has a coarser version" in remarks(plain)
     assert publisher_of(plain).advise(plain, {}) == ()
+
+
+def test_the_forecast_of_a_pooled_structure_knows_its_views_and_says_if_pairs_are_noisy() -> None:
+    few, noisy = pooled(), pooled(epsilon="0.5", keys={"parameter_cells": 12})
+    assert "parents are chosen among up to" in remarks(few)
+    assert "more noise in a count than rows" not in remarks(few)
+    assert "more noise in a count than rows" in remarks(noisy)
+    for study in (few, noisy):
+        query = publisher_of(study).typical_queries(study)["correlations"]
+        assert isinstance(query, SumMarginals)
+        check_within(query, plan_study(study).step("correlations"), study)
+    alone = pooled(keys={"parameter_cells": 0})
+    assert list(publisher_of(alone).typical_queries(alone)) == ["parameters"]
 
 
 # Rows that are drawn again

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from synod.common.runtime.errors import SynodError
 from synod.curator.network.frontier import INFORMATION_UNIT, Edge, build_frontier, direct_edge, start_draft
 from synod.curator.network.graph import Bound, Network, Pair
+from synod.curator.network.levels import Levels
 
 Information = NDArray[np.float64]
 
@@ -211,3 +212,67 @@ def test_edges_of_the_network_stay_where_they_leave_no_room() -> None:
 def test_a_network_of_other_features_is_refused() -> None:
     with pytest.raises(SynodError, match="does not place exactly the features"):
         build_frontier(free(2), np.zeros((3, 3)), Bound((2,) * 3, 1))
+
+
+# Levels: features of 2, 4 and 3 values, 3 and 4 being coarser ones of the last two, of two groups each
+
+LEVELS = Levels((0, 1, 2, 1, 2), ((), (), (), (0, 0, 1, 1), (0, 0, 1)))
+LEVEL_SIZES = (2, 4, 3, 2, 2)
+
+
+def test_an_edge_takes_the_finest_level_that_fits() -> None:
+    """In 7 cells the first feature has room for the groups of the second, in 8 for the second itself."""
+    network = Network((Pair(0, ()), Pair(1, ()), Pair(2, ())), LEVELS)
+    information = symmetric(3, {(0, 1): 0.5, (0, 2): 0.4, (1, 2): 0.1})
+
+    def parents(cells: int) -> dict[int, tuple[int, ...]]:
+        frontier = build_frontier(network, information, Bound(LEVEL_SIZES, cells=cells), one_sided=True)
+        return {pair.feature: pair.parents for pair in frontier.pairs if pair.parents}
+
+    assert parents(3) == {}
+    assert parents(4) == {0: (3,)}
+    assert parents(7) == {0: (3,), 2: (0,)}
+    assert parents(8) == {0: (1,), 2: (0,)}
+
+
+@given(st.integers(0, 200), st.integers(1, 60))
+def test_frontiers_over_levels_fit_and_no_added_parent_could_be_finer(seed: int, cells: int) -> None:
+    rng = np.random.default_rng(seed)
+    half = rng.exponential(size=(3, 3))
+    network = Network((Pair(1, ()), Pair(2, ()), Pair(0, ())), LEVELS)
+    frontier = build_frontier(network, half + half.T, Bound(LEVEL_SIZES, cells=cells))
+    assert frontier.levels == LEVELS
+    bound = Bound(LEVEL_SIZES, cells=cells)
+    for pair in frontier.pairs:
+        assert bound.admits(pair.feature, pair.parents)
+        assert len({LEVELS.base(parent) for parent in pair.parents}) == len(pair.parents)
+        if len(pair.parents) == 1:
+            (parent,) = pair.parents
+            finer = [level for level in LEVELS.chain(LEVELS.base(parent)) if level < parent]
+            assert not any(bound.admits(pair.feature, (level,)) for level in finer)
+
+
+@given(starts())
+def test_levels_that_are_all_base_features_change_nothing(start: tuple[Network, Information, int]) -> None:
+    network, information, degree = start
+    count = len(information)
+    plain = Levels(tuple(range(count)), ((),) * count)
+    bound = Bound((2,) * count, degree)
+    over = build_frontier(Network(network.pairs, plain), information, bound)
+    assert over.pairs == build_frontier(network, information, bound).pairs
+
+
+def test_a_parent_on_a_level_is_no_second_parent() -> None:
+    """The third feature has the groups of the second; that pair is not added again, in either way, and the partial
+    order knows it: the first feature, a parent of the second, can only be a parent of the third.
+    """
+    network = Network((Pair(0, ()), Pair(1, (0,)), Pair(2, (3,))), LEVELS)
+    information = symmetric(3, {(1, 2): 0.9, (0, 2): 0.1})
+    assert start_draft(network, information, Bound(LEVEL_SIZES, cells=1000)).below.tolist() == [
+        [True, True, True],
+        [False, True, True],
+        [False, False, True],
+    ]
+    frontier = build_frontier(network, information, Bound(LEVEL_SIZES, cells=1000))
+    parents = {pair.feature: pair.parents for pair in frontier.pairs}
+    assert parents == {0: (), 1: (0,), 2: (0, 3)}

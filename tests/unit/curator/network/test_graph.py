@@ -1,7 +1,7 @@
 """Networks refuse cycles; the choice of parents equals an exhaustive one."""
 
 import math
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from synod.common.runtime.errors import SynodError
 from synod.curator.network.graph import Bound, Features, Network, Pair, select_network
+from synod.curator.network.levels import Levels
 
 
 @st.composite
@@ -95,3 +96,30 @@ def test_scores_that_differ_in_their_last_digits_are_equal() -> None:
 def test_parents_that_no_table_covers_are_not_chosen() -> None:
     frontier = Network((Pair(0, ()), Pair(1, (0,))))
     assert select_network(frontier, lambda feature, parents: -math.inf, Bound((2,) * 2, 1)).edges == frozenset()
+
+
+# Levels: features of 4, 6, 2 and 3 values; 4 is a coarser level of the first, 5 and 6 of the second
+
+LEVELS = Levels((0, 1, 2, 3, 0, 1, 1), ((), (), (), (), (0, 0, 1, 1), (0, 0, 1, 1, 2, 2), (0, 0, 0, 0, 1, 1)))
+LEVEL_SIZES = (4, 6, 2, 3, 2, 3, 2)
+
+
+def told(feature: int, parents: Features) -> float:
+    """A number that larger and finer sets never have less of, as information does."""
+    weights = np.random.default_rng(feature).integers(1, 9, 4)
+    return float(sum(weights[LEVELS.base(parent)] * LEVEL_SIZES[parent] for parent in parents))
+
+
+@pytest.mark.parametrize("cells", range(1, 150))
+@pytest.mark.parametrize("finest", [(0, 1, 2), (4, 5, 2), (0, 6, 2), (1,), ()])
+def test_the_choice_over_levels_is_the_best_of_all_sets_by_exhaustion(finest: Features, cells: int) -> None:
+    bound = Bound(LEVEL_SIZES, cells=cells)
+    frontier = Network((Pair(0, ()), Pair(1, ()), Pair(2, ()), Pair(3, finest)), LEVELS)
+    chosen = select_network(frontier, told, bound)
+    assert chosen.levels == LEVELS
+    parents = chosen.pairs[3].parents
+    chains = [(None, *(one for one in LEVELS.chain(LEVELS.base(level)) if one >= level)) for level in finest]
+    sets = [tuple(one for one in chosen if one is not None) for chosen in product(*chains)]
+    admitted = [one for one in sets if bound.admits(3, one)]
+    assert parents in [LEVELS.order(one) for one in admitted]
+    assert told(3, parents) == max(told(3, one) for one in admitted)

@@ -195,6 +195,31 @@ def test_each_draw_is_private_at_epsilon_over_count(
     assert sum(spent for spent, _ in draws) == epsilon
 
 
+@pytest.mark.parametrize(
+    ("sizes", "binary"), [((3, 2, 2, 3, 2, 2), True), ((2, 2, 2, 2, 2, 3), False), ((2, 3, 3, 2, 3, 3), False)]
+)
+@pytest.mark.parametrize("kind", ["R", "I"])
+def test_the_smaller_sensitivity_is_for_queries_whose_open_features_are_all_binary(
+    monkeypatch: pytest.MonkeyPatch, kind: Score, sizes: tuple[int, ...], binary: bool
+) -> None:
+    """Placed features, 0 and 3, may have any size: one side of every table is binary. One larger open feature is enough
+    for tables of which neither side is.
+    """
+    study, used = sized(*sizes), set()
+
+    def recorded(scores: NDArray[np.int64], *, epsilon: Fraction, sensitivity: int, coins: Coins) -> int:
+        used.add(sensitivity)
+        return permute_and_flip(scores, epsilon=epsilon, sensitivity=sensitivity, coins=coins)
+
+    monkeypatch.setattr(parents_module, "permute_and_flip", recorded)
+    query = ChooseParents(CHOICE.placed, CHOICE.candidates, 3, 30, kind)
+    step = step_of(Fraction(1), QueryKind.CHOOSE_PARENTS)
+    choose_parents(query, step, study, draw_columns(study, "north"), coins=seeded(1))
+    rows = study.roster[0].rows
+    assert used == {score_sensitivity(kind, rows, binary)}
+    assert score_sensitivity(kind, rows, True) < score_sensitivity(kind, rows, False)
+
+
 @pytest.mark.parametrize("kind", ["F", "R", "I"])
 def test_with_much_epsilon_the_true_parents_are_found(kind: Score) -> None:
     study = sized(*[2] * 4, rows=(400, 50, 60))

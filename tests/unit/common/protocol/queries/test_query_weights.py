@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from itertools import combinations_with_replacement, product
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from synod.common.crypto.canonical import canonical_bytes
 from synod.common.privacy.coins import Coins
 from synod.common.privacy.cost import Cost
 from synod.common.privacy.laws import GaussianLaw, LaplaceLaw, NoiseLaw
@@ -19,6 +20,7 @@ from synod.common.protocol.queries.base import NoisePattern, NoiseRun
 from synod.common.protocol.queries.marginals import Grouping, LocalMarginals, Sets, SumMarginals, Tables, Weights
 from synod.common.protocol.queries.parsing import parse_query, query_digest, read_query
 from synod.common.protocol.steps import Step
+from synod.common.runtime.errors import SynodError
 from synod.common.study.study import Study
 from synod.curator.release.report.spending import _describe_law
 from synod.party.count.tables import exact_counts
@@ -335,3 +337,90 @@ def test_the_worst_neighbours_cost_what_the_two_largest_rates_say(query: SumMarg
         reached = max(reached, sum((rates[place] for place, a, b in cells if a != b), Fraction(0)))
     assert worst == reached <= epsilon
     assert worst == by_hand
+
+
+RHO = Fraction(1, 50)
+
+
+@cache
+def divergence(square: Fraction, order: float) -> float:
+    """The Renyi divergence of a discrete Gaussian of this parameter from itself moved by 1, summed over outcomes."""
+    width = int(14 * float(square) ** 0.5) + 2 + int(order)
+    outcomes = np.arange(-width, width + 1, dtype=np.float64)
+    logs = -(outcomes**2) / (2 * float(square)), -((outcomes - 1) ** 2) / (2 * float(square))
+    first, second = (log - np.log(np.exp(log).sum()) for log in logs)
+    return float(np.log(np.exp(order * first + (1 - order) * second).sum()) / (order - 1))
+
+
+@pytest.mark.parametrize("order", [1.1, 2.0, 8.0])
+@pytest.mark.parametrize(("query", "by_hand"), CASES.values(), ids=CASES.keys())
+def test_at_rho_the_worst_neighbours_diverge_by_as_much_as_weights_say(
+    query: SumMarginals, by_hand: Fraction, order: float
+) -> None:
+    """Over all tables of three rows and all rows in the place of one of them: the divergence of all noisy counts of one
+    party is at most order times rho, and reaches the part of it that the two cells' weights give by hand.
+    """
+    local = as_local(query)
+    step = Step(
+        "asked", "asking", local.kind, ATTRIBUTES.party_names[:1], Cost.concentrated(RHO), local.size(ATTRIBUTES)
+    )
+    laws = laws_of(local, step, ATTRIBUTES)
+    counted: dict[tuple[Row, ...], list[int]] = {
+        rows: count(local, rows) for rows in combinations_with_replacement(ROWS, 3)
+    }
+    worst = 0.0
+    for rows, before in counted.items():
+        for place, other in product(range(3), ROWS):
+            after = counted[tuple(sorted((*rows[:place], other, *rows[place + 1 :])))]
+            lost = 0.0
+            for a, b, law in zip(before, after, laws, strict=True):
+                assert isinstance(law, GaussianLaw)
+                assert abs(a - b) <= 1
+                lost += divergence(law.square, order) if a != b else 0.0
+            worst = max(worst, lost)
+    assert worst <= order * float(RHO)
+    assert worst == pytest.approx(order * float(RHO * by_hand), rel=1e-3)
+
+
+# Room
+
+
+@given(weighted_tables())
+def test_whoever_says_the_least_part_has_room_for_the_query(query: SumMarginals) -> None:
+    """What `check_room` accepts for the least part of a cell can be drawn and packed, and what it refuses cannot."""
+    least = min(map(Fraction, parts_of(query, NETWORK)))
+    for cost in (Cost.pure(Fraction(1, 10**exponent)) for exponent in (0, 6, 9, 11, 12, 13)):
+        step = replace(step_of(query, NETWORK), cost=cost, limit=query.size(NETWORK))
+        for asked in (query, as_local(query)):
+            try:
+                type(asked).check_room(step, NETWORK, least)
+            except SynodError:
+                with pytest.raises(SynodError):
+                    asked.terms(step, NETWORK).layout(2048) if asked is query else asked.runs(step, NETWORK)
+            else:
+                assert asked.runs(step, NETWORK)
+                if isinstance(asked, SumMarginals):
+                    assert asked.terms(step, NETWORK).layout(2048).length
+
+
+def test_even_tables_without_weights_are_not_enough_to_look_at() -> None:
+    query = SumMarginals(((0,), (1,)), (), (), (Weights(0, (1, 64)), None))
+    step = replace(step_of(query, NETWORK), cost=Cost.pure(Fraction(1, 10**11)), limit=query.size(NETWORK))
+    SumMarginals.check_room(step, NETWORK)
+    assert "too little" in refusal(partial(SumMarginals.check_room, step, NETWORK, Fraction(1, 128)))
+    assert "too little" in refusal(partial(query.terms, step, NETWORK))
+
+
+def test_what_a_question_binds_does_not_grow_with_the_cells() -> None:
+    """A pattern is written once, whatever the number of cells that it is repeated over."""
+    schema = [categorical(f"x{i}", 10) for i in range(6)]
+    study = make_study(schema=schema, method={"name": "histogram"}, epsilon="1", rows=(9, 9, 9))
+    sizes = []
+    for entries in ((0, 1), (0, 1, 2, 3, 4, 5)):
+        query = SumMarginals((entries,), (), (), (Weights(1, tuple(range(1, 11))),))
+        step = replace(step_of(query, study), limit=query.size(study))
+        (run,) = query.runs(step, study)
+        assert isinstance(run, NoisePattern)
+        assert (run.numbers, len(run.runs)) == (10 ** len(entries), 10)
+        sizes.append(len(canonical_bytes(query.binding(step, study))))
+    assert sizes[1] < sizes[0] + 100

@@ -1,0 +1,62 @@
+"""A launch names what does not fit in a table, to whoever holds all tables: column and rule, no value and no count."""
+
+from pathlib import Path
+
+import pytest
+
+from synod.common.runtime.errors import Code, SynodError
+from synod.common.study.study import Study
+from synod.deploy.launch.launcher import _refuse_refusals
+from synod.deploy.launch.site import SitePaths, plan_paths, prepare
+from synod.v1 import study_pb2 as pb
+from tests.support.surveys import draft_survey, make_rows, write_table, write_tables
+
+BAD, COUNT = "Quarantäne-Ost", 17
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> tuple[SitePaths, Study]:
+    paths = plan_paths(tmp_path / "site", write_tables(tmp_path / "tables"))
+    paths.folder.mkdir()
+    return paths, prepare(paths, draft_survey())
+
+
+def refuse(paths: SitePaths, study: Study, name: str) -> SynodError:
+    parties = [pb.PartyStatus(name=own, not_approved=own == name) for own in study.party_names]
+    with pytest.raises(SynodError) as caught:
+        _refuse_refusals(pb.StudyStatus(name=study.name, parties=parties), paths, study)
+    assert caught.value.code is Code.REFUSED
+    return caught.value
+
+
+def test_a_misfit_is_named_by_column_and_rule(site: tuple[SitePaths, Study]) -> None:
+    paths, study = site
+    second = study.roster[1]
+    rows = make_rows(second.rows, 3)
+    for row in rows[:COUNT]:
+        row[3] = BAD
+    write_table(paths.members[1].table, rows)
+    error = refuse(paths, study, second.name)
+    why = "its table does not fit the study's schema: column ward: outside the domain"
+    assert error.sentence == f"{second.name} does not approve {study.name}, because {why}."
+    assert all(private not in str(error) + error.hint for private in (BAD, str(COUNT)))
+    assert "--dry-run" in error.hint
+
+
+def test_a_missing_column_is_named(site: tuple[SitePaths, Study]) -> None:
+    paths, study = site
+    table = paths.members[0].table
+    table.write_text(table.read_text().replace("ward", "word", 1))
+    assert "because north.csv has no column 'ward'." in refuse(paths, study, study.party_names[0]).sentence
+
+
+def test_where_the_table_fits_there_is_another_reason(site: tuple[SitePaths, Study]) -> None:
+    paths, study = site
+    error = refuse(paths, study, study.party_names[2])
+    assert error.sentence == f"{study.party_names[2]} does not approve {study.name}."
+    assert error.hint.startswith("To see why")
+
+
+def test_nobody_is_refused_who_approves(site: tuple[SitePaths, Study]) -> None:
+    paths, study = site
+    _refuse_refusals(pb.StudyStatus(name=study.name, parties=[pb.PartyStatus(name="north")]), paths, study)
