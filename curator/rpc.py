@@ -150,8 +150,9 @@ class PartyServicer(rpc.PartyServiceServicer):
 
     @replies
     async def Acknowledge(self, request: pb.AcknowledgeRequest, call: Call) -> pb.AcknowledgeResponse:
-        """Takes note of a note."""
-        self._handler.acknowledge(self._caller(call, request.head), request.study_hash)
+        """Takes a party's word that it knows of an end."""
+        signer = self._see(call, request.head)
+        self._handler.acknowledge(caller_name(call), signer, request.study_hash)
         return pb.AcknowledgeResponse()
 
 

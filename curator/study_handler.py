@@ -18,7 +18,7 @@ from synod.common.runtime.files import write_private_file
 from synod.common.study.study import Study, parse_study
 from synod.curator.context import Context
 from synod.curator.session import Session
-from synod.curator.store import OpenQuery, ReplyKind, State, StudyRecord
+from synod.curator.store import OpenQuery, State, StudyRecord
 from synod.v1 import study_pb2 as pb
 
 log = logging.getLogger("synod.curator")
@@ -155,8 +155,7 @@ class StudyHandler:
                 awaited=since > 0,
                 awaited_since=since,
                 last_seen=self._context.sightings.get(entry.name, 0),
-                not_approved=not is_enrolled
-                and self._store.replied(record.study_hash, entry.name, ReplyKind.NOT_APPROVED),
+                not_approved=not is_enrolled and self._store.said_not_approved(record.study_hash, entry.name),
             )
 
 

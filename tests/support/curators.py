@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from synod.common.crypto.identity import Identity
@@ -21,6 +22,17 @@ WAIT_SECONDS = 60
 
 Made = tuple[str, str, str]
 """A move that was made: who, what, which round."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallOf:
+    """A call that came with a certificate."""
+
+    name: str
+
+    def auth_context(self) -> dict[str, list[bytes]]:
+        """The caller's name as gRPC tells it."""
+        return {"x509_common_name": [self.name.encode()]}
 
 
 class Clock:
@@ -78,7 +90,7 @@ def make_move(handler: PartyHandler, party: PartyUnderTest, move: NextMove) -> N
             hand_in(handler, party.name, *stored_answer(party, move.label))
         case ended:
             party.ledger.end_study(study_hash, ApprovalState(ended.value), now=9)
-            handler.acknowledge(party.name, study_hash)
+            handler.acknowledge(party.name, identity_of(party.name).fingerprint, study_hash)
 
 
 async def make_moves(context: Context, parties: Sequence[PartyUnderTest], *, most_moves: int = 1_000) -> list[Made]:
