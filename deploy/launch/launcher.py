@@ -60,7 +60,9 @@ def launch(
 
 
 def follow(client: OperatorClient, name: str) -> Iterator[pb.StudyStatus]:
-    """How a study stands, again and again until it is published; raises if it is aborted."""
+    """How a study stands, again and again until it is published; raises if it is aborted, or the curator does not go
+    on with it.
+    """
     while True:
         (status,) = client.status(name)
         yield status
@@ -68,6 +70,12 @@ def follow(client: OperatorClient, name: str) -> Iterator[pb.StudyStatus]:
             return
         if status.state == pb.STUDY_STATE_ABORTED:
             raise SynodError(Code.ABORTED, f"{name} was aborted: {status.reason}", "See the logs.")
+        if status.halted:
+            raise SynodError(
+                Code.INTERNAL,
+                f"the curator does not go on with {name}: {status.halted}",
+                "See its log, which `synod launch --state DIR` keeps. A restarted curator goes on where the study is.",
+            )
         time.sleep(POLL_SECONDS)
 
 
