@@ -109,6 +109,15 @@ class PartyHandler:
             return None
         return NextMove(study_hash, name, MoveKind.ANSWER, query.label)
 
+    def require_known(self, party: str) -> None:
+        """Refuses a caller that no study has on its roster."""
+        if not self._store.is_on_a_roster(party):
+            raise SynodError(
+                Code.NOT_ON_ROSTER,
+                f"{party} is on no roster of this curator.",
+                "The certificate's name must be the roster's.",
+            )
+
     def record_for(self, party: str, study_hash: bytes) -> StudyRecord:
         """A study, if the caller is on its roster."""
         record = self._store.study(study_hash)
@@ -139,8 +148,7 @@ class PartyHandler:
         record = self.record_for(party, submission.study_hash)
         envelope = self._store.transcript(submission.study_hash)
         labels = [step.label for step in plan_study(record.study).steps]
-        is_stored = self._store.submission(submission.study_hash, submission.label, party) == submission
-        has_ended = record.outcome is not None and not is_stored
+        has_ended = record.outcome is not None and not self.is_stored(party, submission)
         if envelope is None or submission.label not in labels or has_ended:
             raise SynodError(Code.NOT_READY, f"{record.study.name} has no such round open.")
         transcript = parse_transcript(read_document("transcript", envelope).content)
@@ -148,6 +156,10 @@ class PartyHandler:
         query = self._query(record, step.label)
         check_header(party, submission, study=record.study, transcript=transcript, query=query, step=step)
         return OpenRound(record, transcript, step, query)
+
+    def is_stored(self, party: str, submission: Submission) -> bool:
+        """Whether this very submission is stored."""
+        return self._store.submission(submission.study_hash, submission.label, party) == submission
 
     def _query(self, record: StudyRecord, label: str) -> AnyQuery:
         """The query of a round, read once: what the log holds of a round never changes."""
@@ -161,7 +173,7 @@ class PartyHandler:
 
     def check(self, party: str, submission: Submission, asked: OpenRound, payload: bytes) -> None:
         """Checks an answer's bytes (4) and its countersignature; slow for a large answer, and free of side effects."""
-        if self._store.submission(submission.study_hash, submission.label, party) == submission:
+        if self.is_stored(party, submission):
             return
         study = asked.record.study
         check_payload(

@@ -6,16 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from synod.common.crypto.canonical import canonical_bytes
 from synod.common.crypto.identity import Identity
+from synod.common.protocol.queries.moments import SumMoments
 from synod.common.protocol.submission import Submission, digest_of
 from synod.common.study.study import Study
 from synod.curator.context import Changes, Context
 from synod.curator.party_handler import DocumentKind, MoveKind, NextMove, PartyHandler
-from synod.curator.session import Session
+from synod.curator.session import Session, seal_transcript
 from synod.curator.store import Store
 from synod.party.account import ApprovalState
 from tests.support.keys import CURATOR, identity_of, paillier_key
-from tests.support.parties import PartyUnderTest, open_parties
+from tests.support.parties import PartyUnderTest, make_transcript, open_parties
 
 MOST_STEPS = 2_000
 WAIT_SECONDS = 60
@@ -61,6 +63,20 @@ def make_submission(study: Study, payload: bytes = b"answer", label: str = "mome
     return Submission(
         study.digest(), b"\4" * 32, label, b"\5" * 32, b"\6" * 32, len(payload), digest_of(payload), b"\7", b"\x08"
     )
+
+
+def enrol_all(handler: PartyHandler, study: Study, parties: Sequence[PartyUnderTest]) -> None:
+    """Everybody enrols."""
+    for party in parties:
+        handler.enrol(study.digest(), party.enrolment())
+
+
+def open_moments(context: Context, study: Study, parties: Sequence[PartyUnderTest]) -> None:
+    """As the session does it: the transcript is fixed, then the first query is logged."""
+    enrol_all(PartyHandler(context), study, parties)
+    envelope = seal_transcript(make_transcript(study, parties), context.identity)
+    context.store.fix_transcript(study.digest(), envelope)
+    context.store.open_query(study.digest(), "moments", canonical_bytes(SumMoments().to_json()), now=6)
 
 
 def hand_in(handler: PartyHandler, party: str, submission: Submission, payload: bytes) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,8 @@ from synod.common.study.study import Study
 from synod.curator import party_handler as handler_module
 from synod.curator.context import Context
 from synod.curator.party_handler import DeclineReason, DocumentKind, MoveKind, NextMove, PartyHandler
-from synod.curator.session import seal_transcript
 from synod.curator.store import SeenHead, State
-from tests.support.curators import Clock, hand_in, make_context, stored_answer
+from tests.support.curators import Clock, enrol_all, hand_in, make_context, open_moments, stored_answer
 from tests.support.keys import identity_of, paillier_key
 from tests.support.parties import PartyUnderTest, make_transcript, open_parties, seal
 from tests.support.studies import WIDE_SCHEMA, make_model, make_study
@@ -55,19 +53,6 @@ def context(tmp_path: Path, study: Study) -> Context:
 @pytest.fixture
 def handler(context: Context) -> PartyHandler:
     return PartyHandler(context)
-
-
-def enrol_all(handler: PartyHandler, study: Study, parties: Sequence[PartyUnderTest]) -> None:
-    for party in parties:
-        handler.enrol(study.digest(), party.enrolment())
-
-
-def open_moments(context: Context, study: Study, parties: Sequence[PartyUnderTest]) -> None:
-    """As the session does it: the transcript is fixed, then the first query is logged."""
-    enrol_all(PartyHandler(context), study, parties)
-    envelope = seal_transcript(make_transcript(study, parties), context.identity)
-    context.store.fix_transcript(study.digest(), envelope)
-    context.store.open_query(study.digest(), "moments", canonical_bytes(SumMoments().to_json()), now=6)
 
 
 def kinds(handler: PartyHandler, *parties: str) -> list[str]:
