@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any
+from typing import Any, TypeAlias
 
 import grpc
 
@@ -22,7 +22,8 @@ MOST_CALLS_OF_STRANGERS = 256  # daemons that wait for their first study
 STRANGERS = None
 
 Details = grpc.HandlerCallDetails
-Handler = grpc.RpcMethodHandler[Any, Any]
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+Found: TypeAlias = "grpc.RpcMethodHandler[Any, Any] | None"
 _MAKERS: dict[tuple[bool, bool], tuple[str, Callable[..., Handler]]] = {
     (False, False): ("unary_unary", grpc.unary_unary_rpc_method_handler),
     (False, True): ("unary_stream", grpc.unary_stream_rpc_method_handler),
@@ -65,8 +66,8 @@ class QuotaInterceptor(grpc.aio.ServerInterceptor):
         self._quotas = quotas
 
     async def intercept_service(
-        self, continuation: Callable[[Details], Awaitable[Handler | None]], handler_call_details: Details
-    ) -> Handler | None:
+        self, continuation: Callable[[Details], Awaitable[Found]], handler_call_details: Details
+    ) -> Found:
         """The method's handler, within the quotas."""
         handler = await continuation(handler_call_details)
         if handler is None:

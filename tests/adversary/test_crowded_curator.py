@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import grpc
 import pytest
@@ -174,7 +174,7 @@ class Chunk:
 
     chunk: bytes
 
-    def WhichOneof(self, group: str) -> str:  # noqa: N802
+    def WhichOneof(self, group: str) -> str:
         return "chunk"
 
 
@@ -358,8 +358,11 @@ def test_an_answer_that_is_whole_after_the_end_leaves_no_payload(
 def test_a_full_disk_is_told_and_nothing_is_stored(
     servicer: PartyServicer, context: Context, parties: list[PartyUnderTest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`/dev/full` takes no byte."""
-    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: Path("/dev/full").open("wb", buffering=0))
+
+    def take_no_byte(**_: object) -> IO[bytes]:
+        return Path("/dev/full").open("wb", buffering=0)
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", take_no_byte)
 
     async def scene() -> None:
         with pytest.raises(Refused, match="the curator cannot keep the answer"):
