@@ -49,7 +49,8 @@ def poll(channel: grpc.Channel, study_hash: bytes) -> Any:
 
 
 def watch(channel: grpc.Channel, _: bytes) -> Any:
-    return health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest(), timeout=CALL_SECONDS)
+    stub: Any = health_pb2_grpc.HealthStub(channel)
+    return stub.Watch(health_pb2.HealthCheckRequest(), timeout=CALL_SECONDS)
 
 
 def greet(site: Site, name: str) -> str:

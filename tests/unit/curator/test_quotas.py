@@ -152,12 +152,13 @@ def test_a_server_with_as_many_calls_as_it_takes_says_try_again() -> None:
 
     async def scene(address: str) -> None:
         server = open_server(most_calls=2, interceptors=[])
-        methods = {"Wait": grpc.unary_unary_rpc_method_handler(wait)}
+        methods: dict[str, Any] = {"Wait": grpc.unary_unary_rpc_method_handler(wait)}
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test", methods),))
         server.add_insecure_port(address)
         await server.start()
         async with grpc.aio.insecure_channel(address) as channel:
-            calls = [asyncio.ensure_future(channel.unary_unary("/test/Wait")(b"")) for _ in range(3)]
+            ask: Any = channel.unary_unary("/test/Wait")
+            calls = [asyncio.ensure_future(ask(b"")) for _ in range(3)]
             done, waiting = await asyncio.wait(calls, timeout=SECONDS / 2, return_when=asyncio.FIRST_COMPLETED)
             assert (len(done), len(waiting)) == (1, 2)
             error = done.pop().exception()
