@@ -10,7 +10,7 @@ PROTOS := proto/synod/v1/party.proto proto/synod/v1/query.proto proto/synod/v1/s
 COMPOSE := $(shell command -v docker-compose || echo docker compose)
 
 .PHONY: image wheel demo-docker demo test coverage test-slow lint format protos check-protos land-protos bench bench-quick \
-  bench-crypto bench-counting bench-polling lock clean
+  bench-crypto bench-counting bench-polling bench-crowd lock clean
 
 $(STAMP): requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -106,6 +106,9 @@ bench-counting: $(STAMP)
 
 bench-polling: $(STAMP)
 	$(BIN)/python -m bench.polling
+
+bench-crowd: $(STAMP)
+	$(BIN)/python -m bench.crowd
 
 # The runtime pins are a part of the development pins, so that what is tested is what is shipped.
 lock:

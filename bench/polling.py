@@ -103,7 +103,7 @@ async def take_part(context: Context, study_hash: bytes, name: str, identity: Id
                         answer = Submission(study_hash, HASH, move.label, HASH, HASH, 0, digest_of(b""), b"", b"")
                         handler.accept(name, answer, b"")
                     case _:
-                        handler.acknowledge(name, study_hash)
+                        handler.acknowledge(name, identity.fingerprint, study_hash)
                         return
                 for _ in range(SETTLE_TURNS):
                     await asyncio.sleep(0)

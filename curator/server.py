@@ -19,6 +19,7 @@ from synod.common.runtime.locks import exclusive_lock
 from synod.common.runtime.settings import CuratorSettings
 from synod.common.runtime.wire import open_server, server_credentials
 from synod.curator.context import Changes, Context
+from synod.curator.quotas import MOST_CALLS, QuotaInterceptor, Quotas
 from synod.curator.rpc import PartyServicer, StudyServicer
 from synod.curator.store import Store
 from synod.curator.study_handler import StudyHandler
@@ -47,9 +48,11 @@ async def serve(settings: CuratorSettings) -> None:
     check_own_certificate(settings.tls, None, now=datetime.now(UTC))
     with exclusive_lock(settings.state), tell_health(settings.health) as tell:
         identity = load_identity(settings)
-        context = Context(Store(settings.state), identity, settings.state, Changes(), settings.workers, time.time)
+        store = Store(settings.state)
+        context = Context(store, identity, settings.state, Changes(), settings.workers, time.time)
         studies = StudyHandler(context)
-        server = open_server()
+        quotas = Quotas(lambda name: name in settings.operators or store.is_on_a_roster(name))
+        server = open_server(most_calls=MOST_CALLS, interceptors=[QuotaInterceptor(quotas)])
         party_pb2_grpc.add_PartyServiceServicer_to_server(PartyServicer(context), server)
         study_pb2_grpc.add_StudyServiceServicer_to_server(StudyServicer(studies, settings.operators), server)
         ready = health.aio.HealthServicer()
@@ -68,7 +71,7 @@ async def serve(settings: CuratorSettings) -> None:
         await _set_health(ready, health_pb2.HealthCheckResponse.NOT_SERVING)
         context.changes.close()
         await server.stop(GRACE_SECONDS)
-        context.store.close()
+        store.close()
 
 
 def _bind(server: grpc.aio.Server, settings: CuratorSettings) -> int:

@@ -5,7 +5,7 @@ keys are not in here: a stolen store shows ciphertexts only.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -21,39 +21,10 @@ from synod.common.protocol.transcript import Enrolment
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.sqlite import open_database, storage_errors, transaction
 from synod.common.study.study import Study, parse_study
+from synod.curator.schema import MIGRATIONS
 
 STORE_FILE = "store.sqlite"
-MIGRATIONS = (
-    """
-CREATE TABLE studies (
-    study BLOB PRIMARY KEY, name TEXT NOT NULL UNIQUE, document BLOB NOT NULL, created INTEGER NOT NULL,
-    outcome TEXT, reason TEXT NOT NULL DEFAULT ''
-);
-CREATE TABLE rosters (party TEXT NOT NULL, study BLOB NOT NULL, key TEXT NOT NULL, PRIMARY KEY (party, study));
-CREATE TABLE enrolments (
-    study BLOB NOT NULL, party TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (study, party)
-);
-CREATE TABLE transcripts (study BLOB PRIMARY KEY, envelope BLOB NOT NULL);
-CREATE TABLE queries (
-    study BLOB NOT NULL, label TEXT NOT NULL, sequence INTEGER NOT NULL, body BLOB NOT NULL,
-    opened INTEGER NOT NULL, answer BLOB, PRIMARY KEY (study, label)
-);
-CREATE TABLE notes (
-    study BLOB NOT NULL, label TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (study, label)
-);
-CREATE TABLE submissions (
-    study BLOB NOT NULL, label TEXT NOT NULL, party TEXT NOT NULL, header BLOB NOT NULL, payload BLOB NOT NULL,
-    PRIMARY KEY (study, label, party)
-);
-CREATE TABLE replies (
-    study BLOB NOT NULL, party TEXT NOT NULL, kind TEXT NOT NULL, PRIMARY KEY (study, party, kind)
-);
-CREATE TABLE heads (
-    identity BLOB NOT NULL, ledger BLOB NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL,
-    signature BLOB NOT NULL, PRIMARY KEY (identity, ledger)
-);
-""",
-)
+NOT_APPROVED = "not-approved"
 
 
 class State(Enum):
@@ -66,13 +37,6 @@ class State(Enum):
     ABORTED = "aborted"
 
 
-class ReplyKind(Enum):
-    """What a party said of a study."""
-
-    NOT_APPROVED = "not-approved"
-    ACKNOWLEDGED = "acknowledged"
-
-
 @dataclass(frozen=True, slots=True)
 class StudyRecord:
     """A study as the store has it."""
@@ -82,6 +46,15 @@ class StudyRecord:
     created: int
     outcome: State | None
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PendingStudy:
+    """A study that a party is not done with: it has not ended, or the party has not acknowledged its end."""
+
+    study_hash: bytes
+    name: str
+    outcome: State | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +106,7 @@ class Store:
                 (study_hash, study.name, document, now),
             )
             self._connection.executemany(
-                "INSERT INTO rosters VALUES (?, ?, ?)",
+                "INSERT INTO rosters (party, study, key) VALUES (?, ?, ?)",
                 [(entry.name, study_hash, entry.key) for entry in study.roster],
             )
 
@@ -153,18 +126,37 @@ class Store:
         rows = self._rows("SELECT study, document, created, outcome, reason FROM studies ORDER BY created DESC, name")
         return [_record(row) for row in rows]
 
-    def studies_of(self, party: str) -> list[StudyRecord]:
-        """The studies that have a party on their roster, newest first."""
+    def pending_studies(self, party: str, skip: Set[bytes], *, most_ended: int) -> list[PendingStudy]:
+        """The studies of a party that have not ended, newest first, and some of those whose end it has not
+        acknowledged; none of `skip`. What is read grows with the open studies, `skip` and `most_ended` alone.
+        """
         rows = self._rows(
-            "SELECT study, document, created, outcome, reason FROM studies JOIN rosters USING (study)"
-            " WHERE party = ? ORDER BY created DESC, name",
+            "SELECT study, name, outcome FROM studies INDEXED BY open_studies CROSS JOIN rosters USING (study)"
+            " WHERE outcome IS NULL AND party = ? ORDER BY created DESC, name",
             party,
         )
-        return [_record(row) for row in rows]
+        ended = self._rows(
+            "SELECT study, name, outcome FROM rosters INDEXED BY unacknowledged CROSS JOIN studies USING (study)"
+            " WHERE party = ? AND acknowledged = 0 AND outcome IS NOT NULL LIMIT ?",
+            party,
+            len(skip) + most_ended,
+        )
+        rows += [row for row in ended if row[0] not in skip][:most_ended]
+        return [
+            PendingStudy(study_hash, name, outcome and State(outcome))
+            for study_hash, name, outcome in rows
+            if study_hash not in skip
+        ]
+
+    def is_on_a_roster(self, party: str) -> bool:
+        """Whether any study has the party on its roster."""
+        return bool(self._rows("SELECT 1 FROM rosters WHERE party = ? LIMIT 1", party))
 
     def is_pinned(self, party: str, key: str) -> bool:
         """Whether a roster has the party with the identity key of this fingerprint."""
-        return bool(self._rows("SELECT 1 FROM rosters WHERE party = ? AND key = ? LIMIT 1", party, key))
+        return bool(
+            self._rows("SELECT 1 FROM rosters INDEXED BY roster_keys WHERE party = ? AND key = ? LIMIT 1", party, key)
+        )
 
     def study(self, study_hash: bytes) -> StudyRecord:
         """One study by its hash."""
@@ -290,11 +282,17 @@ class Store:
     # Submissions
 
     def add_submission(self, party: str, submission: Submission, payload: bytes) -> None:
-        """Stores a checked submission; check 5 is the table's primary key and this comparison."""
+        """Stores a checked submission; check 5 is the table's primary key and this comparison.
+
+        The study may have ended since its round was looked up, and then its answers are dropped already: one that
+        comes later is refused in the same transaction.
+        """
         header = canonical_bytes(submission.to_json())
         with self._transaction():
             stored = self.submission(submission.study_hash, submission.label, party)
             if stored is None:
+                if self.has_ended(submission.study_hash):
+                    raise SynodError(Code.NOT_READY, "the study has ended, and no answer to it is stored any more.")
                 self._connection.execute(
                     "INSERT INTO submissions VALUES (?, ?, ?, ?, ?)",
                     (submission.study_hash, submission.label, party, header, payload),
@@ -335,14 +333,28 @@ class Store:
 
     # Parties
 
-    def add_reply(self, study_hash: bytes, party: str, kind: ReplyKind) -> None:
-        """Notes what a party said of a study."""
-        self._write("INSERT OR IGNORE INTO replies VALUES (?, ?, ?)", study_hash, party, kind.value)
+    def add_not_approved(self, study_hash: bytes, party: str) -> None:
+        """Notes that a party said that the study is not approved there."""
+        self._write("INSERT OR IGNORE INTO replies VALUES (?, ?, ?)", study_hash, party, NOT_APPROVED)
 
-    def replied(self, study_hash: bytes, party: str, kind: ReplyKind) -> bool:
+    def said_not_approved(self, study_hash: bytes, party: str) -> bool:
         """Whether the party said so."""
         statement = "SELECT 1 FROM replies WHERE study = ? AND party = ? AND kind = ?"
-        return bool(self._rows(statement, study_hash, party, kind.value))
+        return bool(self._rows(statement, study_hash, party, NOT_APPROVED))
+
+    def acknowledge(self, study_hash: bytes, party: str) -> None:
+        """Notes that a party knows of a study's end; before there is one, nothing is noted."""
+        self._write(
+            "UPDATE rosters SET acknowledged = 1 WHERE party = ? AND study ="
+            " (SELECT study FROM studies WHERE study = ? AND outcome IS NOT NULL)",
+            party,
+            study_hash,
+        )
+
+    def acknowledged(self, study_hash: bytes, party: str) -> bool:
+        """Whether the party knows of the study's end."""
+        statement = "SELECT 1 FROM rosters WHERE party = ? AND study = ? AND acknowledged = 1"
+        return bool(self._rows(statement, party, study_hash))
 
     def see_head(self, identity: bytes, head: SeenHead) -> None:
         """Keeps the highest head of a ledger."""

@@ -5,7 +5,7 @@ forward-secret AEAD suites.
 """
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -27,6 +27,7 @@ CALL_SECONDS = 30.0
 UPLOAD_SECONDS = 3600.0
 CODE_TRAILER = "synod-code"
 HINT_TRAILER = "synod-hint-bin"
+_TOO_LARGE = "message larger than max"  # gRPC's words; it has the same status for a server with too many calls
 _LIMITS = [
     ("grpc.max_receive_message_length", MESSAGE_BYTES),
     ("grpc.max_send_message_length", MESSAGE_BYTES),
@@ -74,9 +75,9 @@ def _read(path: Path) -> bytes:
         ) from None
 
 
-def open_server() -> grpc.aio.Server:
-    """A server with the message limits; it has no port yet."""
-    return grpc.aio.server(options=_SERVER_OPTIONS)
+def open_server(*, most_calls: int, interceptors: Sequence[grpc.aio.ServerInterceptor]) -> grpc.aio.Server:
+    """A server with the message limits, which refuses a call while `most_calls` are open; it has no port yet."""
+    return grpc.aio.server(options=_SERVER_OPTIONS, maximum_concurrent_rpcs=most_calls, interceptors=list(interceptors))
 
 
 def caller_name(context: grpc.aio.ServicerContext[Any, Any]) -> str:
@@ -140,8 +141,10 @@ def explain(error: grpc.RpcError, address: str) -> SynodError:
         code = known.get(trailers[CODE_TRAILER], Code.INTERNAL)
         return SynodError(code, details, bytes(trailers.get(HINT_TRAILER, b"")).decode("utf-8", "replace"))
     status = error.code() if hasattr(error, "code") else grpc.StatusCode.UNKNOWN
-    if status is grpc.StatusCode.RESOURCE_EXHAUSTED:
+    if status is grpc.StatusCode.RESOURCE_EXHAUSTED and _TOO_LARGE in details:
         return SynodError(Code.INVALID, f"a message is over the limit of {MESSAGE_BYTES >> 20} MiB.")
+    if status is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        return SynodError(Code.UNREACHABLE, f"{address} has as many calls open as it takes.", "Try again later.")
     if status is grpc.StatusCode.DEADLINE_EXCEEDED:
         return SynodError(Code.UNREACHABLE, f"{address} did not answer in time.", "Check its load and the network.")
     if status is not grpc.StatusCode.UNAVAILABLE:

@@ -161,7 +161,8 @@ def status(name: str, config: Path, as_json: bool) -> None:
         say_json([describe(study) for study in studies])
         return
     for study in studies:
-        say(f"{study.name}: {state_name(study)}" + (f" ({study.reason})" if study.reason else ""))
+        remark = study.reason or (study.halted and f"halted: {study.halted}")
+        say(f"{study.name}: {state_name(study)}" + (f" ({remark})" if remark else ""))
         for party in study.parties:
             say(f"  {party.name}: {party_line(party)}")
 
@@ -196,6 +197,7 @@ def describe(study: pb.StudyStatus) -> dict[str, Any]:
         "rounds": study.rounds,
         "label": study.label,
         "reason": study.reason,
+        "halted": study.halted,
         "answer_bytes": study.answer_bytes,
         "parties": [
             {

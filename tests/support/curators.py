@@ -3,24 +3,38 @@
 import asyncio
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from synod.common.crypto.canonical import canonical_bytes
 from synod.common.crypto.identity import Identity
+from synod.common.protocol.queries.moments import SumMoments
 from synod.common.protocol.submission import Submission, digest_of
 from synod.common.study.study import Study
 from synod.curator.context import Changes, Context
 from synod.curator.party_handler import DocumentKind, MoveKind, NextMove, PartyHandler
-from synod.curator.session import Session
+from synod.curator.session import Session, seal_transcript
 from synod.curator.store import Store
 from synod.party.account import ApprovalState
 from tests.support.keys import CURATOR, identity_of, paillier_key
-from tests.support.parties import PartyUnderTest, open_parties
+from tests.support.parties import PartyUnderTest, make_transcript, open_parties
 
 MOST_STEPS = 2_000
 WAIT_SECONDS = 60
 
 Made = tuple[str, str, str]
 """A move that was made: who, what, which round."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallOf:
+    """A call that came with a certificate."""
+
+    name: str
+
+    def auth_context(self) -> dict[str, list[bytes]]:
+        """The caller's name as gRPC tells it."""
+        return {"x509_common_name": [self.name.encode()]}
 
 
 class Clock:
@@ -51,6 +65,20 @@ def make_submission(study: Study, payload: bytes = b"answer", label: str = "mome
     )
 
 
+def enrol_all(handler: PartyHandler, study: Study, parties: Sequence[PartyUnderTest]) -> None:
+    """Everybody enrols."""
+    for party in parties:
+        handler.enrol(study.digest(), party.enrolment())
+
+
+def open_moments(context: Context, study: Study, parties: Sequence[PartyUnderTest]) -> None:
+    """As the session does it: the transcript is fixed, then the first query is logged."""
+    enrol_all(PartyHandler(context), study, parties)
+    envelope = seal_transcript(make_transcript(study, parties), context.identity)
+    context.store.fix_transcript(study.digest(), envelope)
+    context.store.open_query(study.digest(), "moments", canonical_bytes(SumMoments().to_json()), now=6)
+
+
 def hand_in(handler: PartyHandler, party: str, submission: Submission, payload: bytes) -> None:
     """What the gRPC shell does with an upload."""
     asked = handler.open_round(party, submission)
@@ -78,7 +106,7 @@ def make_move(handler: PartyHandler, party: PartyUnderTest, move: NextMove) -> N
             hand_in(handler, party.name, *stored_answer(party, move.label))
         case ended:
             party.ledger.end_study(study_hash, ApprovalState(ended.value), now=9)
-            handler.acknowledge(party.name, study_hash)
+            handler.acknowledge(party.name, identity_of(party.name).fingerprint, study_hash)
 
 
 async def make_moves(context: Context, parties: Sequence[PartyUnderTest], *, most_moves: int = 1_000) -> list[Made]:

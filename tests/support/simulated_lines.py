@@ -132,8 +132,8 @@ class Line:
         """Says that the study's end is known."""
 
         def body(curator: Curator) -> None:
-            self._see(curator, head)
-            curator.handler.acknowledge(self._party, study_hash)
+            signer = self._see(curator, head)
+            curator.handler.acknowledge(self._party, signer, study_hash)
 
         self._call("acknowledge", body)
 

@@ -24,6 +24,7 @@ SHELLS = {
     "party/doctor.py",
     "curator/context.py",
     "curator/server.py",
+    "curator/quotas.py",
     "curator/rpc.py",
     "curator/session.py",
     "curator/study_handler.py",

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,8 @@ from synod.common.study.study import Study
 from synod.curator import party_handler as handler_module
 from synod.curator.context import Context
 from synod.curator.party_handler import DeclineReason, DocumentKind, MoveKind, NextMove, PartyHandler
-from synod.curator.session import seal_transcript
-from synod.curator.store import ReplyKind, SeenHead, State
-from tests.support.curators import Clock, hand_in, make_context, stored_answer
+from synod.curator.store import SeenHead, State
+from tests.support.curators import Clock, enrol_all, hand_in, make_context, open_moments, stored_answer
 from tests.support.keys import identity_of, paillier_key
 from tests.support.parties import PartyUnderTest, make_transcript, open_parties, seal
 from tests.support.studies import WIDE_SCHEMA, make_model, make_study
@@ -57,19 +55,6 @@ def handler(context: Context) -> PartyHandler:
     return PartyHandler(context)
 
 
-def enrol_all(handler: PartyHandler, study: Study, parties: Sequence[PartyUnderTest]) -> None:
-    for party in parties:
-        handler.enrol(study.digest(), party.enrolment())
-
-
-def open_moments(context: Context, study: Study, parties: Sequence[PartyUnderTest]) -> None:
-    """As the session does it: the transcript is fixed, then the first query is logged."""
-    enrol_all(PartyHandler(context), study, parties)
-    envelope = seal_transcript(make_transcript(study, parties), context.identity)
-    context.store.fix_transcript(study.digest(), envelope)
-    context.store.open_query(study.digest(), "moments", canonical_bytes(SumMoments().to_json()), now=6)
-
-
 def kinds(handler: PartyHandler, *parties: str) -> list[str]:
     return ["/".join(f"{m.kind.value} {m.label}".strip() for m in handler.moves(party, set())) for party in parties]
 
@@ -102,7 +87,7 @@ def test_moves_through_a_study(
     assert kinds(handler, *everybody) == [""] * 3
     context.store.end_study(study.digest(), State.PUBLISHED)
     assert kinds(handler, *everybody, "ghost") == ["published"] * 3 + [""]
-    handler.acknowledge("valley", study.digest())
+    handler.acknowledge("valley", identity_of("valley").fingerprint, study.digest())
     assert kinds(handler, *everybody) == ["published", "published", ""]
 
 
@@ -144,7 +129,7 @@ def test_who_is_not_on_the_roster_gets_nothing(
         lambda: handler.open_round("ghost", submission),
         lambda: handler.enrol(key, ghost),
         lambda: handler.decline("ghost", "", key, DeclineReason.CHECK_FAILED),
-        lambda: handler.acknowledge("ghost", key),
+        lambda: handler.acknowledge("ghost", "", key),
     ):
         assert "ghost is not on the roster" in refusal(Code.NOT_ON_ROSTER, call)
     assert context.store.study(key).outcome is None
@@ -155,7 +140,7 @@ def test_unknown_studies(handler: PartyHandler) -> None:
         lambda: handler.document("north", bytes(32), DocumentKind.STUDY),
         lambda: handler.query("north", bytes(32), "moments"),
         lambda: handler.decline("north", "", bytes(32), DeclineReason.CHECK_FAILED),
-        lambda: handler.acknowledge("north", bytes(32)),
+        lambda: handler.acknowledge("north", "", bytes(32)),
     ):
         refusal(Code.NOT_FOUND, call)
 
@@ -355,7 +340,7 @@ def test_not_approved_is_noted_and_may_change(
     handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
 ) -> None:
     handler.decline("north", "", study.digest(), DeclineReason.NOT_APPROVED)
-    assert context.store.replied(study.digest(), "north", ReplyKind.NOT_APPROVED)
+    assert context.store.said_not_approved(study.digest(), "north")
     assert context.store.study(study.digest()).outcome is None
     assert kinds(handler, "north") == ["enrol"]
     enrol_all(handler, study, parties)
@@ -380,6 +365,24 @@ def test_a_published_study_stays_published(handler: PartyHandler, context: Conte
     context.store.end_study(study.digest(), State.PUBLISHED)
     handler.decline("north", identity_of("north").fingerprint, study.digest(), DeclineReason.REVOKED)
     assert context.store.study(study.digest()).outcome is State.PUBLISHED
+
+
+# Ends
+
+
+def test_an_end_is_acknowledged_after_it_and_by_the_identity_on_the_roster(
+    handler: PartyHandler, context: Context, study: Study
+) -> None:
+    key, own = study.digest(), identity_of("north").fingerprint
+    assert "has not ended" in refusal(Code.NOT_READY, lambda: handler.acknowledge("north", own, key))
+    context.store.end_study(key, State.ABORTED, "why")
+    assert kinds(handler, "north") == ["aborted"]
+    for stranger in ("", identity_of("valley").fingerprint):
+        refusal(Code.CHECK_FAILED, lambda stranger=stranger: handler.acknowledge("north", stranger, key))
+        assert kinds(handler, "north") == ["aborted"]
+    handler.acknowledge("north", own, key)
+    handler.acknowledge("north", own, key)
+    assert kinds(handler, "north", "valley") == ["", "aborted"]
 
 
 # Heads of ledgers

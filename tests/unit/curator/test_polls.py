@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +20,11 @@ from synod.curator.session import Session
 from synod.curator.store import State
 from synod.curator.study_handler import StudyHandler
 from synod.v1 import party_pb2 as pb
-from tests.support.curators import make_context, make_session, make_submission
+from tests.support.curators import CallOf, make_context, make_session, make_submission
 from tests.support.keys import identity_of
 from tests.support.studies import NAMES, make_study
 
 SECONDS = 20.0
-
-
-@dataclass(frozen=True, slots=True)
-class CallOf:
-    """A call that came with a certificate."""
-
-    name: str
-
-    def auth_context(self) -> dict[str, list[bytes]]:
-        return {"x509_common_name": [self.name.encode()]}
 
 
 class Polls:
@@ -158,7 +147,9 @@ def test_a_no_that_is_only_noted_wakes_nobody(context: Context, study: Study) ->
         assert (
             await polls.woken(lambda: handler.decline("north", "", study.digest(), DeclineReason.NOT_APPROVED)) == set()
         )
-        assert await polls.woken(lambda: handler.acknowledge("north", study.digest())) == set()
+        context.store.end_study(study.digest(), State.ABORTED)
+        key = identity_of("north").fingerprint
+        assert await polls.woken(lambda: handler.acknowledge("north", key, study.digest())) == set()
 
     run(scene)
 

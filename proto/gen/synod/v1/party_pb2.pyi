@@ -248,7 +248,9 @@ Global___PullWorkRequest: _TypeAlias = PullWorkRequest  # noqa: Y015
 
 @_typing.final
 class PullWorkResponse(_message.Message):
-    """The caller's next moves, one for each study at most."""
+    """The caller's next moves, one for each study at most, and at most 64 that close one: others follow as these are
+    acknowledged.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -82,7 +82,16 @@ UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
 @pytest.mark.parametrize(
     ("call", "code", "sentence"),
     [
-        (FailedCall(grpc.StatusCode.RESOURCE_EXHAUSTED, "too large"), Code.INVALID, "over the limit of 1 MiB"),
+        (
+            FailedCall(grpc.StatusCode.RESOURCE_EXHAUSTED, "SERVER: Received message larger than max (2 vs. 1)"),
+            Code.INVALID,
+            "over the limit of 1 MiB",
+        ),
+        (
+            FailedCall(grpc.StatusCode.RESOURCE_EXHAUSTED, "Concurrent RPC limit exceeded!"),
+            Code.UNREACHABLE,
+            "curator:1 has as many calls open as it takes",
+        ),
         (FailedCall(grpc.StatusCode.DEADLINE_EXCEEDED), Code.UNREACHABLE, "curator:1 did not answer in time"),
         (FailedCall(grpc.StatusCode.INTERNAL, "boom"), Code.INTERNAL, "the call to curator:1 failed (INTERNAL)"),
         (FailedCall(grpc.StatusCode.UNKNOWN, None), Code.INTERNAL, "the call to curator:1 failed (UNKNOWN)"),
