@@ -73,8 +73,8 @@ def make_move(handler: PartyHandler, party: PartyUnderTest, move: NextMove) -> N
             handler.enrol(study_hash, party.enrolment())
         case MoveKind.ANSWER:
             transcript = handler.document(party.name, study_hash, DocumentKind.TRANSCRIPT)
-            query = handler.query(party.name, study_hash, move.label).to_proto()
-            party.answer(transcript, query, move.label)
+            asked = handler.query(party.name, study_hash, move.label)
+            party.answer(transcript, asked.query.to_proto(), move.label, asked.signature)
             hand_in(handler, party.name, *stored_answer(party, move.label))
         case ended:
             party.ledger.end_study(study_hash, ApprovalState(ended.value), now=9)

@@ -105,7 +105,7 @@ def add_enrolled(context: Context, study: Study) -> None:
 
 def test_an_accepted_answer_wakes_the_session_and_no_party(context: Context, study: Study) -> None:
     async def scene() -> None:
-        context.store.open_query(study.digest(), "moments", b"{}", now=2)
+        context.store.open_query(study.digest(), "moments", b"{}", signature=b"signed", now=2)
         context.store.add_submission("harbour", make_submission(study), b"answer")
         polls = Polls(context, "harbour", "valley", "ghost")
         session = asyncio.create_task(context.changes.wait(study.digest()))
@@ -209,7 +209,7 @@ def test_what_changes_while_a_poll_looks_is_not_missed(context: Context, study: 
         def open_after(party: str, skip: set[bytes]) -> list[NextMove]:
             found = look(party, skip)
             if not context.store.unanswered(study.digest()):
-                context.store.open_query(study.digest(), "moments", b"{}", now=2)
+                context.store.open_query(study.digest(), "moments", b"{}", signature=b"signed", now=2)
                 asyncio.get_running_loop().call_soon(context.changes.announce, "north")
             return found
 
@@ -269,7 +269,7 @@ def test_a_session_announces_to_parties_alone(context: Context, study: Study) ->
     async def scene() -> None:
         noted = Context(context.store, context.identity, context.folder, Noted(), 1, context.clock)
         session: Session = make_session(noted, study)
-        await session._transcript()
+        await session._fix_transcript()
         assert told == []
         session._end(State.ABORTED, "why")
         assert told == [NAMES]
