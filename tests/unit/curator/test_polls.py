@@ -127,6 +127,7 @@ def test_a_round_wakes_those_who_answer_it(context: Context) -> None:
     async def scene() -> None:
         polls = Polls(context, *NAMES)
         session = make_session(context, study)
+        await session._fix_transcript()
         asked: list[asyncio.Task[Any]] = []
         query = LocalMarginals(((0,),))
         woken = await polls.woken(lambda: asked.append(asyncio.create_task(session.ask(first.label, query))))
