@@ -4,7 +4,8 @@ isort:skip_file
 What a party asks of the curator. The curator serves; parties dial out and pull work.
 
 Transport is mutual TLS: the common name of the client's certificate MUST be the party's name. TLS says who may
-speak; what is believed is decided by Ed25519 signatures of the identities that the study's roster pins.
+speak; what is believed is decided by Ed25519 signatures: of the identities that the study's roster pins, and of the
+curator's, which each party's configuration pins and the transcript names.
 Every call is idempotent: repeated with the same content it gives the same reply and changes nothing.
 """
 
