@@ -55,6 +55,7 @@ def test_every_signer_is_named_with_its_key() -> None:
         ({"curator": A}, "the trust file does not name the key of north."),
         ({"curator": B, "north": B}, "the key of curator is not the one that the trust file names."),
         ({"curator": A, "north": A}, "the key of north is not the one that the trust file names."),
+        ({"curator": B, "north": A}, "the key of curator is not the one that the trust file names."),
     ):
         with pytest.raises(SynodError) as caught:
             check_signers(trust, signers)
