@@ -66,9 +66,11 @@ def check_payload(
         query.read_answer(payload, study, party)
 
 
-def check_account(party: str, submission: Submission, steps: list[AnsweredStep], identity: bytes) -> None:
-    """The countersignature covers exactly the steps that this party answered."""
-    statement = account_statement(party, submission.transcript, steps)
+def check_account(
+    party: str, submission: Submission, steps: list[AnsweredStep], identity: bytes, curator: bytes
+) -> None:
+    """The countersignature covers this curator, and exactly the steps that this party answered."""
+    statement = account_statement(party, curator, submission.transcript, steps)
     require_signature(identity, "account", statement, submission.account_signature, signer=party)
 
 

@@ -10,12 +10,12 @@ from enum import Enum
 
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.crypto.identity import fingerprint
-from synod.common.protocol.envelope import read_document
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import AnyQuery, query_digest, read_query
+from synod.common.protocol.signed_query import SignedQuery
 from synod.common.protocol.steps import Step
 from synod.common.protocol.submission import AnsweredStep, Submission
-from synod.common.protocol.transcript import Enrolment, Transcript, check_enrolment, parse_transcript
+from synod.common.protocol.transcript import Enrolment, Transcript, check_enrolment, read_transcript
 from synod.common.runtime.errors import Code, SynodError, check_failed
 from synod.curator.checks import check_account, check_header, check_payload
 from synod.curator.context import Context
@@ -151,7 +151,7 @@ class PartyHandler:
         has_ended = record.outcome is not None and not self.is_stored(party, submission)
         if envelope is None or submission.label not in labels or has_ended:
             raise SynodError(Code.NOT_READY, f"{record.study.name} has no such round open.")
-        transcript = parse_transcript(read_document("transcript", envelope).content)
+        transcript = read_transcript(envelope)
         step = plan_study(record.study).step(submission.label)
         query = self._query(record, step.label)
         check_header(party, submission, study=record.study, transcript=transcript, query=query, step=step)
@@ -180,16 +180,17 @@ class PartyHandler:
             party, submission, payload, query=asked.query, step=asked.step, study=study, public=asked.transcript.key
         )
         identity = asked.transcript.enrolments[study.index_of(party)].identity
-        check_account(party, submission, self._steps_so_far(party, asked), identity)
+        check_account(party, submission, self._steps_so_far(party, asked), identity, asked.transcript.curator)
 
     def accept(self, party: str, submission: Submission, payload: bytes) -> None:
         """Stores a checked answer, once (5)."""
         self._store.add_submission(party, submission, payload)
         self._context.changes.announce(submission.study_hash)
 
-    def query(self, party: str, study_hash: bytes, label: str) -> AnyQuery:
-        """The query of a round of a study that the caller is on."""
-        return self._query(self.record_for(party, study_hash), label)
+    def query(self, party: str, study_hash: bytes, label: str) -> SignedQuery:
+        """The query of a round of a study that the caller is on, with the signature that the log has."""
+        query = self._query(self.record_for(party, study_hash), label)
+        return SignedQuery(query, self._store.query_signature(study_hash, label))
 
     def document(self, party: str, study_hash: bytes, kind: DocumentKind) -> bytes:
         """A document of a study that the caller is on."""

@@ -19,7 +19,6 @@ from synod.curator.study_handler import StudyHandler
 from synod.curator.uploads import Upload, Uploads
 from synod.v1 import party_pb2 as pb
 from synod.v1 import party_pb2_grpc as rpc
-from synod.v1 import query_pb2 as qpb
 from synod.v1 import study_pb2 as spb
 from synod.v1 import study_pb2_grpc as srpc
 
@@ -116,10 +115,11 @@ class PartyServicer(rpc.PartyServiceServicer):
             yield pb.GetDocumentResponse(chunk=chunk)
 
     @streams
-    async def GetQuery(self, request: pb.GetQueryRequest, call: Call) -> AsyncIterator[qpb.Query]:
-        """Streams the query of a round."""
-        query = self._handler.query(caller_name(call), request.study_hash, request.label)
-        for part in split_message(query.to_proto(), CHUNK_BYTES):
+    async def GetQuery(self, request: pb.GetQueryRequest, call: Call) -> AsyncIterator[pb.SignedQuery]:
+        """Streams the signed query of a round."""
+        asked = self._handler.query(caller_name(call), request.study_hash, request.label)
+        signed = pb.SignedQuery(query=asked.query.to_proto(), signature=asked.signature)
+        for part in split_message(signed, CHUNK_BYTES):
             yield part
 
     @replies

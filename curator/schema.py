@@ -13,7 +13,7 @@ CREATE TABLE enrolments (
 CREATE TABLE transcripts (study BLOB PRIMARY KEY, envelope BLOB NOT NULL);
 CREATE TABLE queries (
     study BLOB NOT NULL, label TEXT NOT NULL, sequence INTEGER NOT NULL, body BLOB NOT NULL,
-    opened INTEGER NOT NULL, answer BLOB, PRIMARY KEY (study, label)
+    signature BLOB NOT NULL, opened INTEGER NOT NULL, answer BLOB, PRIMARY KEY (study, label)
 );
 CREATE TABLE notes (
     study BLOB NOT NULL, label TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (study, label)

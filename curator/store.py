@@ -237,10 +237,11 @@ class Store:
 
     # The log
 
-    def open_query(self, study_hash: bytes, label: str, body: bytes, *, now: int) -> bytes | None:
+    def open_query(self, study_hash: bytes, label: str, body: bytes, *, signature: bytes, now: int) -> bytes | None:
         """Logs a query before it is sent. Returns the answer if it has one.
 
-        A query that differs from the logged one stops the study: the recipe or a library has changed under it.
+        A query that is in the log keeps the signature that it was first sent with. One that differs from the
+        logged one stops the study: the recipe or a library has changed under it.
         """
         rows = self._rows("SELECT body, answer FROM queries WHERE study = ? AND label = ?", study_hash, label)
         if rows:
@@ -248,8 +249,8 @@ class Store:
                 raise SynodError(Code.CHECK_FAILED, f"on replay, the query of round {label} is not the logged one.")
             return None if rows[0][1] is None else bytes(rows[0][1])
         self._write(
-            "INSERT INTO queries SELECT ?, ?, count(*) + 1, ?, ?, NULL FROM queries WHERE study = ?",
-            study_hash, label, body, now, study_hash,
+            "INSERT INTO queries SELECT ?, ?, count(*) + 1, ?, ?, ?, NULL FROM queries WHERE study = ?",
+            study_hash, label, body, signature, now, study_hash,
         )  # fmt: skip
         return None
 
@@ -259,10 +260,18 @@ class Store:
 
     def query(self, study_hash: bytes, label: str) -> bytes:
         """A logged query."""
-        rows = self._rows("SELECT body FROM queries WHERE study = ? AND label = ?", study_hash, label)
+        return self._logged(study_hash, label)[0]
+
+    def query_signature(self, study_hash: bytes, label: str) -> bytes:
+        """The curator's signature on a logged query."""
+        return self._logged(study_hash, label)[1]
+
+    def _logged(self, study_hash: bytes, label: str) -> tuple[bytes, bytes]:
+        rows = self._rows("SELECT body, signature FROM queries WHERE study = ? AND label = ?", study_hash, label)
         if not rows:
             raise SynodError(Code.NOT_FOUND, f"the round {label} is not open.")
-        return bytes(rows[0][0])
+        body, signature = rows[0]
+        return bytes(body), bytes(signature)
 
     def unanswered(self, study_hash: bytes) -> OpenQuery | None:
         """The query that is open, if one is."""

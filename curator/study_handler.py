@@ -51,6 +51,11 @@ class StudyHandler:
     async def submit(self, document: bytes) -> bytes:
         """Takes a resolved study: makes its key, stores it, starts its session. The same study again is fine."""
         study = _read_study(document)
+        if study.pins(self._context.identity.fingerprint):
+            raise invalid(
+                f"the roster of {study.name} has this curator's own key for a party.",
+                "Put down what `synod party fingerprint` prints there; no party would answer its own curator.",
+            )
         self._store.check_name(study)
         if self._store.has_ended(study.digest()):
             return study.digest()

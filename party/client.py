@@ -17,11 +17,10 @@ from synod.common.runtime.wire import CALL_SECONDS, UPLOAD_SECONDS, chunks_of, e
 from synod.party.ledger import Head
 from synod.v1 import party_pb2 as pb
 from synod.v1 import party_pb2_grpc as rpc
-from synod.v1 import query_pb2 as qpb
 
 T = TypeVar("T")
 LARGEST_DOCUMENT_BYTES = 64 << 20
-PART_BYTES = 4096  # what parts may repeat of a query
+PART_BYTES = 4096  # what parts may repeat of a query, and its signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +66,8 @@ class CuratorClient:
         request = pb.GetDocumentRequest(study_hash=study_hash, kind=kind)
         return self._call(lambda: _join(self._stub.GetDocument(request, timeout=UPLOAD_SECONDS)))
 
-    def query(self, study_hash: bytes, label: str, most_bytes: int) -> qpb.Query:
-        """Fetches the query of an open round; one of more than `most_bytes` is not read to its end."""
+    def query(self, study_hash: bytes, label: str, most_bytes: int) -> pb.SignedQuery:
+        """Fetches the signed query of an open round; one of more than `most_bytes` is not read to its end."""
         request = pb.GetQueryRequest(study_hash=study_hash, label=label)
         return self._call(lambda: _merge(self._stub.GetQuery(request, timeout=UPLOAD_SECONDS), most_bytes))
 
@@ -143,8 +142,8 @@ def _join(parts: Iterable[pb.GetDocumentResponse]) -> bytes:
     return bytes(document)
 
 
-def _merge(parts: Iterable[qpb.Query], most_bytes: int) -> qpb.Query:
-    query, size = qpb.Query(), 0
+def _merge(parts: Iterable[pb.SignedQuery], most_bytes: int) -> pb.SignedQuery:
+    query, size = pb.SignedQuery(), 0
     for part in parts:
         size += part.ByteSize() + 1
         if size > most_bytes + PART_BYTES:

@@ -12,6 +12,7 @@ from typing import Any
 
 from synod.common.crypto.identity import Identity, fingerprint, verify
 from synod.common.protocol.queries.parsing import QUERIES, parse_query
+from synod.common.protocol.signed_query import SignedQuery
 from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import PROTOCOL
 from synod.common.runtime.errors import Code, SynodError, check_failed, refused
@@ -230,8 +231,9 @@ class Daemon:
         transcript = self._client.document(move.study_hash, pb.DOCUMENT_KIND_TRANSCRIPT)
         step = next_step(self._responder, approval, study, move.label)
         most_bytes = QUERIES[step.kind].message_bytes(step, study)
-        query = parse_query(self._client.query(move.study_hash, move.label, most_bytes), study)
-        asked = check_round(self._responder, approval, study, move.label, transcript, query)
+        told = self._client.query(move.study_hash, move.label, most_bytes)
+        signed = SignedQuery(parse_query(told.query, study), told.signature)
+        asked = check_round(self._responder, approval, study, move.label, transcript, signed)
         folder = snapshot_folder(self._settings, move.study_hash)
         snapshot = load_snapshot(folder, study, bytes.fromhex(approval.snapshot), seal=self._ledger.seal)
         answer_round(self._responder, approval, asked, snapshot, now=self._now())

@@ -39,7 +39,7 @@ def sign_document(context: str, content: Mapping[str, Json], identity: Identity)
 def open_document(context: str, document: Any) -> SignedDocument:
     """The content of a signed document, if its signature is valid; `context` says what kind it must be."""
     try:
-        signer, signature = (_read_hex(document[key]) for key in (SIGNER, SIGNATURE))
+        signer, signature = (read_hex(document[key]) for key in (SIGNER, SIGNATURE))
         whole = {key: value for key, value in document.items() if key != SIGNATURE}
         canonical_bytes(whole)
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
@@ -49,7 +49,7 @@ def open_document(context: str, document: Any) -> SignedDocument:
     return SignedDocument({key: value for key, value in whole.items() if key != SIGNER}, signer)
 
 
-def _read_hex(text: str) -> bytes:
+def read_hex(text: str) -> bytes:
     """Bytes from their one written form, so that a document cannot be altered and still be valid."""
     data = bytes.fromhex(text)
     if data.hex() != text:

@@ -5,7 +5,6 @@ model was fitted to is not checked here.
 """
 
 import json
-from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pyarrow.parquet
 
 from synod.common.privacy.coins import Coins
 from synod.common.protocol.manifest import Verdict, verify_release
+from synod.common.protocol.trust import Trust
 from synod.common.runtime.errors import check_failed
 from synod.common.study.study import Study
 from synod.curator.methods.base import publisher_of
@@ -34,10 +34,16 @@ class CheckedRelease:
         """Every check that holds."""
         return (*self.verdict.lines, self.drawn) if self.drawn else self.verdict.lines
 
+    @property
+    def unproven(self) -> tuple[str, ...]:
+        """What none of the checks says."""
+        rows = f"that the rows follow from the model: that of {self.verdict.study.method.name} does not fix them"
+        return self.verdict.unproven if self.drawn else (rows, *self.verdict.unproven)
 
-def check_release(folder: Path, trusted: Set[str] | None) -> CheckedRelease:
+
+def check_release(folder: Path, trust: Trust | None) -> CheckedRelease:
     """All checks of a release: `verify_release`, and then `redraw_rows`; raises at the first that does not hold."""
-    verdict = verify_release(folder, trusted)
+    verdict = verify_release(folder, trust)
     return CheckedRelease(verdict, redraw_rows(folder, verdict.study, verdict.seed))
 
 

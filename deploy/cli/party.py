@@ -17,6 +17,7 @@ from synod.common.crypto.certificates import check_own_certificate
 from synod.common.crypto.identity import Identity
 from synod.common.privacy.conversion import spent_epsilon
 from synod.common.privacy.cost import Cost
+from synod.common.protocol.manifest import verify_release
 from synod.common.protocol.plan import plan_study
 from synod.common.runtime.errors import OUTCOMES, Code, SynodError, invalid
 from synod.common.runtime.locks import exclusive_lock
@@ -28,6 +29,7 @@ from synod.deploy.cli.terminal import Example, ExampleGroup, command, say, say_j
 from synod.party.account import ApprovalState
 from synod.party.approval import check_study, identity_path, initialize, is_history_lost, reserve, revoke
 from synod.party.ledger import Ledger
+from synod.party.release import compare_release
 from synod.party.table.encode import TableError
 
 config_option = click.option(
@@ -248,6 +250,23 @@ def export(context: click.Context, config: Path | None) -> None:
             "signature": identity.sign("head", head.statement()).hex(),
         }
     )
+
+
+@party.command(name="check-release", cls=Example, example="synod party check-release release/")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@config_option
+@command
+def check_own_release(folder: Path, config: Path) -> None:
+    """Verify a release, and compare what it says of this party with this party's own ledger."""
+    settings = _settings(config)
+    verdict = verify_release(folder, None)
+    identity, ledger = Identity.load(identity_path(settings)), Ledger.open(settings.state)
+    entries = ledger.entries()
+    ledger.close()
+    own = compare_release(verdict, entries, name=settings.name, key=identity.fingerprint, curator=settings.curator)
+    for line in (*verdict.lines, *own):
+        say(f"ok  {line}")
+    say(f"The release says of {settings.name} what this ledger says. Other parties: `synod verify DIR --trust FILE`.")
 
 
 @party.command(cls=Example, example="synod party doctor --study study.yaml")

@@ -136,7 +136,11 @@ LIES: dict[str, tuple[Callable[[PartyUnderTest], bytes], str]] = {
     "h_s of nothing": (with_key(lambda n, _, __: (n, 0)), "between 1"),
     "h_s beyond the square of n": (with_key(lambda n, h, _: (n, h + n * n)), "between 1"),
     "h_s with a factor of n": (with_key(lambda n, _, key: (n, key.p)), "factor"),
-    "another curator's signature": (lambda party: seal(truth(party), SIDE), "`curator` pins"),
+    "another curator's signature": (lambda party: seal(truth(party), SIDE), "curator that it names"),
+    "another curator": (
+        lambda party: seal(replace(truth(party), curator=identity_of(SIDE).public_key), SIDE),
+        "`curator` pins",
+    ),
     "another study's hash": (lambda party: seal(replace(truth(party), study_hash=bytes(32))), "another study"),
     "another kind of document": (
         lambda party: canonical_bytes(sign_document("manifest", truth(party).to_json(), identity_of(CURATOR))),

@@ -46,7 +46,8 @@ class Attacker:
         header = replace(self.sound, length=len(payload), digest=digest_of(payload))
         header = replace(header, **changes)  # type: ignore[arg-type]
         cost = plan_study(self.site.study).step(self.sound.label).cost
-        return header.signed_by(self.identity, BAD, [AnsweredStep(header.label, header.query.hex(), cost)])
+        curator = Identity.load(self.site.paths.folder / "curator" / "identity.pem").public_key
+        return header.signed_by(self.identity, BAD, curator, [AnsweredStep(header.label, header.query.hex(), cost)])
 
     def send(self, header: Submission, payload: bytes) -> None:
         """Sends an answer."""

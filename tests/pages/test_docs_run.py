@@ -186,8 +186,10 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = [part for table in tables for part in ("--data", table)]
     ran = run_synod("launch", study, *data, "--out", desk / "release", "--state", desk.parent / "state")
     assert ran.returncode == 0, ran.stderr
-    identities = sorted((desk.parent / "state").rglob("identity.pem"))
-    (desk / "trusted.txt").write_text("".join(f"{Identity.load(path).fingerprint}\n" for path in identities))
+    state = desk.parent / "state"
+    identities = {path.relative_to(state).parts[0]: Identity.load(path) for path in state.rglob("identity.pem")}
+    lines = [f"{name} {identity.fingerprint}\n" for name, identity in identities.items()]
+    (desk / "trusted.txt").write_text("".join(lines))
     return desk
 
 

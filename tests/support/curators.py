@@ -76,7 +76,8 @@ def open_moments(context: Context, study: Study, parties: Sequence[PartyUnderTes
     enrol_all(PartyHandler(context), study, parties)
     envelope = seal_transcript(make_transcript(study, parties), context.identity)
     context.store.fix_transcript(study.digest(), envelope)
-    context.store.open_query(study.digest(), "moments", canonical_bytes(SumMoments().to_json()), now=6)
+    body = canonical_bytes(SumMoments().to_json())
+    context.store.open_query(study.digest(), "moments", body, signature=b"signed", now=6)
 
 
 def hand_in(handler: PartyHandler, party: str, submission: Submission, payload: bytes) -> None:
@@ -101,8 +102,8 @@ def make_move(handler: PartyHandler, party: PartyUnderTest, move: NextMove) -> N
             handler.enrol(study_hash, party.enrolment())
         case MoveKind.ANSWER:
             transcript = handler.document(party.name, study_hash, DocumentKind.TRANSCRIPT)
-            query = handler.query(party.name, study_hash, move.label).to_proto()
-            party.answer(transcript, query, move.label)
+            asked = handler.query(party.name, study_hash, move.label)
+            party.answer(transcript, asked.query.to_proto(), move.label, asked.signature)
             hand_in(handler, party.name, *stored_answer(party, move.label))
         case ended:
             party.ledger.end_study(study_hash, ApprovalState(ended.value), now=9)

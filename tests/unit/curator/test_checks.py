@@ -41,6 +41,7 @@ from tests.support.parties import PartyUnderTest, make_transcript, open_parties,
 from tests.support.studies import WIDE_SCHEMA, categorical, draw_columns, make_model, make_study
 
 PUBLIC = paillier_key().public
+CURATOR_KEY = identity_of("curator").public_key
 
 
 class Scenario:
@@ -67,7 +68,7 @@ class Scenario:
 
     def sign(self, submission: Submission, party: str = "north", signer: str = "north") -> Submission:
         """The header, signed again: what a party can do that lies on purpose."""
-        return submission.signed_by(identity_of(signer), party, self.steps(submission.label))
+        return submission.signed_by(identity_of(signer), party, CURATOR_KEY, self.steps(submission.label))
 
     def steps(self, label: str) -> list[AnsweredStep]:
         labels = ["moments", "rows"][: ["moments", "rows"].index(label) + 1] if label in self.queries else []
@@ -104,7 +105,7 @@ def test_honest_answers_pass(scenario: Scenario, label: str) -> None:
     submission, payload = scenario.answer(label)
     scenario.check_header(submission, label=label)
     scenario.check_payload(submission, payload, label)
-    check_account("north", submission, scenario.steps(label), identity_of("north").public_key)
+    check_account("north", submission, scenario.steps(label), identity_of("north").public_key, CURATOR_KEY)
 
 
 # 1. sender and signature
@@ -275,12 +276,14 @@ def test_4_no_rows_at_all_are_rows() -> None:
 def test_the_countersignature_covers_every_step(scenario: Scenario) -> None:
     submission, key = scenario.answer("rows")[0], identity_of("north").public_key
     steps = scenario.steps("rows")
-    check_account("north", submission, steps, key)
+    check_account("north", submission, steps, key, CURATOR_KEY)
     cheaper = [replace(steps[0], cost=steps[1].cost), steps[1]]
     for other in (steps[:1], steps[::-1], cheaper, [replace(steps[0], query="00"), steps[1]], []):
-        failed(lambda other=other: check_account("north", submission, other, key), "account")  # type: ignore[misc]
-    failed(lambda: check_account("valley", submission, steps, key), "account")
-    failed(lambda: check_account("north", replace(submission, transcript=bytes(32)), steps, key), "account")
+        failed(lambda other=other: check_account("north", submission, other, key, CURATOR_KEY), "account")  # type: ignore[misc]
+    failed(lambda: check_account("valley", submission, steps, key, CURATOR_KEY), "account")
+    moved = replace(submission, transcript=bytes(32))
+    failed(lambda: check_account("north", moved, steps, key, CURATOR_KEY), "account")
+    failed(lambda: check_account("north", submission, steps, key, key), "account")
 
 
 # 6. after decryption

@@ -12,6 +12,7 @@ from synod.common.crypto.canonical import Json, canonical_bytes
 from synod.common.protocol.queries.moments import SumMoments
 from synod.common.protocol.queries.parsing import AnyQuery, parse_query, read_query
 from synod.common.protocol.queries.rows import Synthesize, share_rows
+from synod.common.protocol.signed_query import SignedQuery
 from synod.common.protocol.submission import digest_of
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
@@ -23,6 +24,8 @@ from tests.support.curators import Clock, enrol_all, hand_in, make_context, open
 from tests.support.keys import identity_of, paillier_key
 from tests.support.parties import PartyUnderTest, make_transcript, open_parties, seal
 from tests.support.studies import WIDE_SCHEMA, make_model, make_study
+
+CURATOR_KEY = identity_of("curator").public_key
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +189,7 @@ def test_documents(handler: PartyHandler, context: Context, study: Study, partie
     refusal(Code.NOT_FOUND, lambda: handler.query("north", key, "moments"))
     open_moments(context, study, parties)
     assert json.loads(handler.document("north", key, DocumentKind.TRANSCRIPT))["study"] == key.hex()
-    assert handler.query("north", key, "moments") == SumMoments()
+    assert handler.query("north", key, "moments") == SignedQuery(SumMoments(), b"signed")
 
 
 def test_what_a_party_is_told_is_the_logged_query(
@@ -197,11 +200,11 @@ def test_what_a_party_is_told_is_the_logged_query(
     key, asked = study.digest(), Synthesize(make_model(study), share_rows(study))
     context.store.close_query(key, "moments", b"")
     refusal(Code.NOT_FOUND, lambda: handler.query("north", key, "rows"))
-    context.store.open_query(key, "rows", canonical_bytes(asked.to_json()), now=7)
+    context.store.open_query(key, "rows", canonical_bytes(asked.to_json()), signature=b"signed", now=7)
     for label in ("moments", "rows"):
         logged = context.store.query(key, label)
         for party in ("north", "harbour", "valley"):
-            told = handler.query(party, key, label)
+            told = handler.query(party, key, label).query
             assert canonical_bytes(told.to_json()) == logged
             assert canonical_bytes(parse_query(told.to_proto(), study).to_json()) == logged
 
@@ -229,7 +232,7 @@ def test_a_rounds_query_is_read_once_however_many_answer(
     assert read == [{"kind": "sum-moments"}]
     context.store.close_query(study.digest(), "moments", b"")
     rows = Synthesize(make_model(study), share_rows(study))
-    context.store.open_query(study.digest(), "rows", canonical_bytes(rows.to_json()), now=7)
+    context.store.open_query(study.digest(), "rows", canonical_bytes(rows.to_json()), signature=b"signed", now=7)
     for party in parties:
         handler.query(party.name, study.digest(), "rows")
         handler.query(party.name, study.digest(), "moments")
@@ -244,9 +247,11 @@ def test_queries_that_are_kept_are_few_and_never_mixed_up(
     for number, other in enumerate(studies):
         context.store.add_study(other, now=9)
         rows = Synthesize(make_model(other), share_rows(other))
-        context.store.open_query(other.digest(), "rows", canonical_bytes(rows.to_json()), now=10 + number)
+        context.store.open_query(
+            other.digest(), "rows", canonical_bytes(rows.to_json()), signature=b"signed", now=10 + number
+        )
     for other in (*studies, *reversed(studies), *studies):
-        told = handler.query("north", other.digest(), "rows")
+        told = handler.query("north", other.digest(), "rows").query
         assert isinstance(told, Synthesize)
         assert told.rows == share_rows(other)
         assert len(handler._queries) <= 2
@@ -316,7 +321,7 @@ def test_a_second_answer_of_the_same_party_is_refused(
     swapped = payload[size : 2 * size] + payload[:size] + payload[2 * size :]
     asked = handler.open_round("north", submission)
     second = replace(submission, digest=digest_of(swapped))
-    signed = second.signed_by(identity_of("north"), "north", handler._steps_so_far("north", asked))
+    signed = second.signed_by(identity_of("north"), "north", CURATOR_KEY, handler._steps_so_far("north", asked))
     assert "another answer stored" in refusal(Code.CONFLICT, lambda: hand_in(handler, "north", signed, swapped))
     assert list(context.store.payloads(study.digest(), "moments", ["north"])) == [payload]
 
@@ -329,7 +334,7 @@ def test_a_round_must_be_open(
     open_moments(context, study, parties)
     unknown = replace(submission, label="more")
     refusal(Code.NOT_READY, lambda: hand_in(handler, "north", unknown, payload))
-    early = replace(submission, label="rows").signed_by(identity_of("north"), "north", [])
+    early = replace(submission, label="rows").signed_by(identity_of("north"), "north", CURATOR_KEY, [])
     refusal(Code.NOT_FOUND, lambda: hand_in(handler, "north", early, payload))
 
 

@@ -144,7 +144,7 @@ def test_states_follow_from_what_is_stored(store: Store, study: Study) -> None:
     assert state() is State.ENROLLING
     store.fix_transcript(key, b"envelope")
     assert state() is State.KEYED
-    store.open_query(key, "moments", b"q", now=20)
+    store.open_query(key, "moments", b"q", signature=b"signed", now=20)
     assert state() is State.RUNNING
     store.close_query(key, "moments", b"a")
     assert state() is State.RUNNING
@@ -198,31 +198,32 @@ def test_a_transcript_is_fixed_once(store: Store, study: Study) -> None:
 
 def test_the_log_of_queries(store: Store, study: Study, tmp_path: Path) -> None:
     key = study.digest()
-    assert store.open_query(key, "moments", b"q1", now=20) is None
-    assert store.open_query(key, "moments", b"q1", now=21) is None
+    assert store.open_query(key, "moments", b"q1", signature=b"signed", now=20) is None
+    assert store.open_query(key, "moments", b"q1", signature=b"signed again", now=21) is None
+    assert store.query_signature(key, "moments") == b"signed", "a logged query keeps its signature"
     assert store.unanswered(key) == OpenQuery("moments", 1, 20)
     assert store.query(key, "moments") == b"q1"
     store.close_query(key, "moments", b"a1")
     assert store.unanswered(key) is None
-    assert store.open_query(key, "rows", b"q2", now=30) is None
+    assert store.open_query(key, "rows", b"q2", signature=b"signed", now=30) is None
     assert store.unanswered(key) == OpenQuery("rows", 2, 30)
     store.close()
-    assert Store(tmp_path).open_query(key, "moments", b"q1", now=40) == b"a1"
+    assert Store(tmp_path).open_query(key, "moments", b"q1", signature=b"signed", now=40) == b"a1"
 
 
 def test_an_empty_answer_is_an_answer(store: Store, study: Study) -> None:
-    store.open_query(study.digest(), "rows", b"q", now=20)
+    store.open_query(study.digest(), "rows", b"q", signature=b"signed", now=20)
     store.close_query(study.digest(), "rows", b"")
-    assert store.open_query(study.digest(), "rows", b"q", now=21) == b""
+    assert store.open_query(study.digest(), "rows", b"q", signature=b"signed", now=21) == b""
 
 
 @pytest.mark.parametrize("answered", [False, True])
 def test_a_replay_that_asks_otherwise_is_stopped(store: Store, study: Study, answered: bool) -> None:
-    store.open_query(study.digest(), "moments", b"q1", now=20)
+    store.open_query(study.digest(), "moments", b"q1", signature=b"signed", now=20)
     if answered:
         store.close_query(study.digest(), "moments", b"a1")
     with pytest.raises(SynodError, match="not the logged one") as caught:
-        store.open_query(study.digest(), "moments", b"q2", now=21)
+        store.open_query(study.digest(), "moments", b"q2", signature=b"signed", now=21)
     assert caught.value.code is Code.CHECK_FAILED
     assert store.query(study.digest(), "moments") == b"q1"
 
@@ -230,6 +231,8 @@ def test_a_replay_that_asks_otherwise_is_stopped(store: Store, study: Study, ans
 def test_a_round_that_is_not_open_has_no_query(store: Store, study: Study) -> None:
     with pytest.raises(SynodError, match="not open") as caught:
         store.query(study.digest(), "moments")
+    with pytest.raises(SynodError, match="not open"):
+        store.query_signature(study.digest(), "moments")
     assert caught.value.code is Code.NOT_FOUND
 
 
@@ -314,7 +317,7 @@ def test_a_full_disk_stores_nothing_and_says_so(store: Store, study: Study, tmp_
     key = study.digest()
     writes: tuple[Callable[[], object], ...] = (
         lambda: store.add_submission("north", make_submission(study, big), big),
-        lambda: store.open_query(key, "moments", big, now=1),
+        lambda: store.open_query(key, "moments", big, signature=b"signed", now=1),
         lambda: store.fix_transcript(key, big),
         lambda: store.add_note(key, "model", "x" * (1 << 20)),
         lambda: store.end_study(key, State.ABORTED, "x" * (1 << 20)),

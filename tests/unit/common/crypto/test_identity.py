@@ -14,7 +14,7 @@ from synod.common.crypto.identity import Identity, fingerprint, require_signatur
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.files import write_private_file
 
-CONTEXTS = ["enrol", "transcript", "answer", "account", "head", "manifest", "", "enro", "enrol\0"]
+CONTEXTS = ["enrol", "transcript", "query", "answer", "account", "head", "manifest", "", "enro", "enrol\0"]
 
 
 @pytest.fixture(scope="module")
