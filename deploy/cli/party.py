@@ -24,7 +24,7 @@ from synod.common.runtime.settings import PartySettings, load_settings
 from synod.common.study.promise import describe_cost, explain_delta, explain_several_rows, name_budget
 from synod.common.study.schema import write_decimal, write_delta
 from synod.common.study.study import Study, load_study
-from synod.deploy.cli.terminal import Example, ExampleGroup, command, say, say_json, serving, show_table
+from synod.deploy.cli.terminal import Example, ExampleGroup, command, require_yes, say, say_json, serving, show_table
 from synod.party.account import ApprovalState
 from synod.party.approval import check_study, identity_path, initialize, is_history_lost, reserve, revoke
 from synod.party.ledger import Ledger
@@ -99,7 +99,7 @@ def fingerprint(config: Path) -> None:
 @click.argument("study", type=click.Path(path_type=Path))
 @config_option
 @click.option("--dry-run", is_flag=True, help="Check everything, reserve nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Say yes beforehand; needed where there is no terminal.")
 @command
 def approve_study(study: Path, config: Path, dry_run: bool, yes: bool) -> None:
     """Check a study against policy, budget and table, and reserve what it costs."""
@@ -115,8 +115,7 @@ def approve_study(study: Path, config: Path, dry_run: bool, yes: bool) -> None:
     if dry_run:
         say(f"It fits, and would cost {_describe(settings, checked.cost)}. Nothing was reserved.")
         return
-    if not yes and sys.stdin.isatty() and not click.confirm("Approve, vouching for this roster?"):
-        raise SynodError(Code.REFUSED, "not approved.", "Nothing was reserved.")
+    require_yes("Approve, vouching for this roster?", yes=yes, otherwise="Nothing was reserved.")
     reserve(settings, checked, now=int(time.time()))
     say(f"Approved: {_describe(settings, checked.cost)} is reserved for {resolved.name}.")
 

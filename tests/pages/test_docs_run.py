@@ -153,7 +153,7 @@ def test_a_partys_operator_from_the_first_day_to_a_revocation(blocks: Blocks, si
     study = with_key(site, "north", fingerprint)
     site.submit(study)
     write_study(here, study.to_json())
-    approved = run(blocks.script("Approve a study"), here)
+    approved = run(blocks.script("Approve a study"), here, typed="y\n")
     assert "Nothing was reserved." in approved
     assert "Approved: epsilon 0.8 is reserved for care-survey." in approved
     run_until(blocks.script("Run the daemon"), here, lambda told: '"enrolled"' in told)
