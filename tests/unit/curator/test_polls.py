@@ -35,7 +35,7 @@ class CallOf:
     name: str
 
     def auth_context(self) -> dict[str, list[bytes]]:
-        return {"x509_common_name": [self.name.encode()]}
+        return {"peer_uri": [f"synod:party:{self.name}".encode()]}
 
 
 class Polls:

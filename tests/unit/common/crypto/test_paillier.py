@@ -170,21 +170,20 @@ def prime_of(bits: int) -> int:
     return int(gmpy2.next_prime(3 << (bits - 2)))
 
 
-WEAK = {
-    "prime": prime_of(256),
-    "perfect power": prime_of(128) ** 2,
-    "perfect power of a power": prime_of(64) ** 4,
-    "perfect power of three": int(gmpy2.next_prime(gmpy2.iroot(3 << 254, 3)[0])) ** 3,
-    "prime factor below 65536": 3 * prime_of(255),
-    "prime factor below 65536 and no other": 3**161,
-    "prime factor below 65536, the largest": 65_521 * prime_of(240),
-}
-
-
-@pytest.mark.parametrize("weakness", WEAK)
-def test_party_refuses_a_modulus_that_anybody_can_factor(weakness: str) -> None:
-    n = WEAK[weakness]
-    with pytest.raises(SynodError, match=weakness.split(" of ")[0].split(",")[0].split(" and ")[0]) as caught:
+@pytest.mark.parametrize(
+    ("n", "told"),
+    [
+        (prime_of(256), "is prime"),
+        (prime_of(128) ** 2, "is a perfect power"),
+        (prime_of(64) ** 4, "is a perfect power"),
+        (prime_of(86) ** 3, "is a perfect power"),
+        (3 * prime_of(255), "has a prime factor below 65536"),
+        (3**161, "has a prime factor below 65536"),
+        (65_521 * prime_of(240), "has a prime factor below 65536"),
+    ],
+)
+def test_party_refuses_a_modulus_that_anybody_can_factor(n: int, told: str) -> None:
+    with pytest.raises(SynodError, match=told) as caught:
         check_public_key(n, 2, n.bit_length())
     assert caught.value.code is Code.CHECK_FAILED
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from synod.common.crypto.certificates import check_own_certificate
+from synod.common.crypto.certificates import Role, check_own_certificate
 from synod.common.runtime.settings import TlsFiles
 from tests.support.commands import complaint, synod
 
@@ -23,10 +23,11 @@ def test_init_and_issue(certs: Path) -> None:
     assert (ending.code, ending.err) == (0, "")
     assert f"{certs}/curator.pem" in ending.out
     files = TlsFiles(ca=certs / "ca.pem", certificate=certs / "curator.pem", key=certs / "curator.key")
-    check_own_certificate(files, "curator", now=datetime.now(UTC))
+    check_own_certificate(files, Role.CURATOR, "curator", now=datetime.now(UTC))
     certificate = x509.load_pem_x509_certificate((certs / "curator.pem").read_bytes())
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    assert names.get_values_for_type(x509.DNSName) == ["curator", "curator.example.org"]
+    assert names.get_values_for_type(x509.DNSName) == ["curator.example.org"]
+    assert names.get_values_for_type(x509.UniformResourceIdentifier) == ["synod:curator:curator"]
     assert [str(address) for address in names.get_values_for_type(x509.IPAddress)] == ["127.0.0.1"]
 
 
