@@ -74,7 +74,7 @@ def revoke(folder: Path, name: str, role: str | None) -> None:
     """Put every certificate that NAME got so far on the list DIR/revoked.pem, which the curator reads."""
     holder = _holder(name, role)
     count = revoke_certificates(folder, holder, now=datetime.now(UTC))
-    say(f"Revoked {count} certificates of {holder}." if count else f"All certificates of {holder} were revoked before.")
+    say(f"Revoked, of {holder}: {count}." if count else f"All certificates of {holder} were revoked before.")
     say(f"Copy {folder}/{REVOKED} to the curator, to the file that `revoked` names there.")
 
 

@@ -157,6 +157,7 @@ def install_curator(curator: Machine, clone: Path, authority: Path, port: int) -
     curator.follow("1. The image, and a folder outside of the clone (1)", clone)
     for name, target in (("curator", "etc"), ("operator", "operator")):
         copy_certificate(authority, name, curator.folder / target)
+    shutil.copy(authority / "revoked.pem", curator.folder / "etc")
     change(curator.folder / "operator" / "operator.yaml", address="curator:7443")
     composed = curator.folder / "docker-compose.yml"
     composed.write_text(composed.read_text().replace('"7443:7443"', f'"{port}:7443"'))
