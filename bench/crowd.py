@@ -22,6 +22,7 @@ from typing import Any
 
 from bench.polling import HASH, CallOf, make_study
 from synod.common.crypto.canonical import canonical_bytes
+from synod.common.crypto.certificates import read_tls
 from synod.common.crypto.identity import Identity
 from synod.common.protocol.submission import Submission, head_statement
 from synod.common.protocol.transcript import PROTOCOL
@@ -220,7 +221,8 @@ def measure_crowd(folder: Path, polls: int, uploads: int, *, program: tuple[str,
         ends = threading.Event()
         stack.callback(ends.set)
         channels = [
-            stack.enter_context(closing(open_channel(valley.address, valley.tls, proxy=None))) for _ in range(CHANNELS)
+            stack.enter_context(closing(open_channel(valley.address, read_tls(valley.tls), proxy=None)))
+            for _ in range(CHANNELS)
         ]
         stubs = [rpc.PartyServiceStub(channel) for channel in channels]
         for stub in stubs:

@@ -72,7 +72,7 @@ class CallOf:
 
     def auth_context(self) -> Mapping[str, list[bytes]]:
         """The caller's name as gRPC tells it."""
-        return {"x509_common_name": [self.name.encode()]}
+        return {"peer_uri": [f"synod:party:{self.name}".encode()]}
 
 
 def make_study(identities: Mapping[str, Identity]) -> Study:

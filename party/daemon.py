@@ -8,8 +8,10 @@ import logging
 import random
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
+from synod.common.crypto.certificates import ExpiryReminder
 from synod.common.crypto.identity import Identity, fingerprint, verify
 from synod.common.protocol.queries.parsing import QUERIES, parse_query
 from synod.common.protocol.signed_query import SignedQuery
@@ -63,6 +65,7 @@ class Daemon:
         )
         self._stopped = threading.Event()
         self._client = CuratorClient(settings, identity)
+        self._reminder = ExpiryReminder(settings.tls)
         self._waiting: set[bytes] = set()
         self._finished: set[bytes] = set()
         self._reported: set[bytes] = set()
@@ -101,10 +104,18 @@ class Daemon:
             wait = RECHECK_SECONDS if self._waiting else WAIT_SECONDS
             skip = sorted(self._waiting | self._finished)
             self._report_revocations()
+            self._look_at_certificate()
             moves = self._client.pull(self._ledger.head(), skip, wait)
             self._waiting.clear()
             for move in moves:
                 self._make(move)
+
+    def _look_at_certificate(self) -> None:
+        """Uses a renewed certificate without a restart, and says once a day if this one expires soon."""
+        if self._client.renew():
+            log.info("the certificate was renewed")
+        for told in self._reminder.due(now=datetime.fromtimestamp(self._clock(), UTC)):
+            log.warning("a certificate expires", extra={"why": told})
 
     def _report_revocations(self) -> None:
         """Tells the curator at once, so that no other party spends on a study that cannot be published."""

@@ -25,6 +25,8 @@ PRIME_ROUNDS = 64
 TYPICAL_COUNT = 4096
 SPREAD_FROM = 4096  # below, a second process costs more (start, imports, a table of its own) than it saves
 BLOCK = 64
+SMALL_PRIME_LIMIT = 1 << 16
+_SMALL_PRIMES = gmpy2.primorial(SMALL_PRIME_LIMIT)  # the product of all primes below: one gcd tries them all
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -142,14 +144,23 @@ def _draw_unit(n: int, *, coins: Coins) -> int:
 
 
 def check_public_key(n: int, h_s: int, bits: int) -> PublicKey:
-    """The key a party was given, if it passes step 5 of the protocol.
+    """The key a party was given, if it passes step 5 of the protocol: right size, odd, no small factor, not a perfect
+    power, not prime, and an obfuscator that is a unit.
 
-    Guarantee: none on confidentiality; against a curator that cheats with its key, the masks protect.
+    Guarantee: a modulus that anybody could factor in one of these ways, or in which the ciphertexts of outsiders would
+    not be hidden, is refused. None on confidentiality towards the curator, which may cheat with its key in other ways:
+    against that the masks protect.
     """
     if n.bit_length() != bits or n < 0:
         raise check_failed(f"The Paillier modulus does not have the {bits} bits that the study says.")
     if n % 2 == 0:
         raise check_failed("The Paillier modulus is even.")
+    if gmpy2.gcd(n, _SMALL_PRIMES) != 1:
+        raise check_failed(f"The Paillier modulus has a prime factor below {SMALL_PRIME_LIMIT}.")
+    if gmpy2.is_power(n):
+        raise check_failed("The Paillier modulus is a perfect power.")
+    if gmpy2.is_prime(n, PRIME_ROUNDS):
+        raise check_failed("The Paillier modulus is prime.")
     if not 1 < h_s < n * n:
         raise check_failed("The obfuscator h_s is not between 1 and the square of the Paillier modulus.")
     if gmpy2.gcd(h_s, n) != 1:

@@ -38,11 +38,14 @@ Proxy = Annotated[str, Field(pattern=r"^http://([^\s/@]+@)?[^\s/:@]+:[0-9]{1,5}$
 
 
 class TlsFiles(Strict):
-    """The transport authority's certificate, and one's own certificate and key, all PEM."""
+    """The transport authority's certificate, and one's own certificate and key, all PEM; and the file of the passphrase
+    that the key is encrypted with, if it is.
+    """
 
     ca: _PathText
     certificate: _PathText
     key: _PathText
+    passphrase_file: _PathText | None = None
 
 
 class _Settings(Strict):
@@ -50,7 +53,7 @@ class _Settings(Strict):
 
     def relative_to(self, folder: Path) -> "_Settings":
         """The same settings with every path made absolute."""
-        files = TlsFiles(**{name: folder / path for name, path in self.tls})
+        files = TlsFiles(**{name: folder / path for name, path in self.tls if path is not None})
         moved = {name: folder / path for name, path in self if isinstance(path, Path)}
         return self.model_copy(update={"tls": files, **moved})
 
@@ -105,6 +108,7 @@ class PartySettings(_Settings):
     proxy: Proxy | None = None
     workers: Annotated[int, Field(ge=1, le=256)] = 1
     health: _PathText | None = None
+    passphrase_file: _PathText | None = None
 
     @property
     def cap(self) -> Cost:
@@ -122,9 +126,11 @@ class CuratorSettings(_Settings):
 
     listen: Address
     state: _PathText
-    operators: _Names = ("operator",)
+    operators: _Names | None = None
+    revoked: _PathText | None = None
     workers: Annotated[int, Field(ge=1, le=256)] = 1
     health: _PathText | None = None
+    passphrase_file: _PathText | None = None
 
 
 class OperatorSettings(_Settings):

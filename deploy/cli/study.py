@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from synod.common.crypto.certificates import Holder, Role
 from synod.common.protocol.manifest import MANIFEST_FILE
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import check_feasible
@@ -19,6 +20,7 @@ from synod.common.runtime.settings import OperatorSettings, load_settings
 from synod.common.study.promise import explain_delta, explain_several_rows, name_budget
 from synod.common.study.study import load_study
 from synod.curator.release.redraw import check_release
+from synod.deploy.cli.certs import write_request
 from synod.deploy.cli.forecast import forecast_document, show_forecast
 from synod.deploy.cli.progress import show_progress, show_release, state_name
 from synod.deploy.cli.terminal import Example, command, say, say_json, show_table
@@ -102,6 +104,17 @@ def forecast(study: Path, tables: tuple[Path, ...], as_json: bool) -> None:
         say_json(forecast_document(resolved, remarks, of_rows))
         return
     show_forecast(resolved, remarks, of_rows)
+
+
+@study_group.command(
+    name="request-certificate", cls=Example, example="synod study request-certificate operator --config operator.yaml"
+)
+@click.argument("name")
+@config_option
+@command
+def request_certificate(name: str, config: Path) -> None:
+    """Make the TLS key of the curator's operator NAME if there is none, and a request that the authority signs."""
+    write_request(load_settings(OperatorSettings, config).tls, Holder(Role.OPERATOR, name), ())
 
 
 @study_group.command(cls=Example, example="synod study submit study.yaml")

@@ -90,6 +90,23 @@ def serving() -> Iterator[None]:
         sys.exit(OUTCOMES[error.code].exit_code)
 
 
+def require_yes(question: str, *, yes: bool, otherwise: str) -> None:
+    """Asks a person, unless `yes` was given; where nobody can be asked, or the answer is no, nothing goes on.
+
+    Guarantee: without a terminal and without `yes` this never passes, whatever comes in through standard input.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise SynodError(
+            Code.REFUSED,
+            f"nobody can be asked here, because standard input is not a terminal. {otherwise}",
+            "Run the command on a terminal, or give `--yes` to say yes beforehand.",
+        )
+    if not click.confirm(question):
+        raise SynodError(Code.REFUSED, f"the answer was no. {otherwise}")
+
+
 class Example(click.Command):
     """A command whose help ends with an example and the exit codes."""
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gmpy2
 import pytest
 
 from synod.common.crypto.canonical import canonical_bytes
@@ -129,6 +130,9 @@ LIES: dict[str, tuple[Callable[[PartyUnderTest], bytes], str]] = {
         "wrong size",
     ),
     "an even n": (with_key(lambda n, h, _: (n - 1, h)), "even"),
+    "a prime n": (with_key(lambda n, h, _: (int(gmpy2.next_prime(n)), h)), "is prime"),
+    "a square n": (with_key(lambda _, __, key: (max(key.p, key.q) ** 2, 2)), "perfect power"),
+    "an n with a small factor": (with_key(lambda n, h, _: (n - n % 6 + 3, h)), "factor below"),
     "a short n": (with_key(lambda n, h, _: (n >> 1 | 1, 2)), "2048 bits"),
     "a long n": (with_key(lambda n, h, _: (n << 1 | 1, h)), "2048 bits"),
     "a negative n": (with_key(lambda n, h, _: (-n, h)), "2048 bits"),

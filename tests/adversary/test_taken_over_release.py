@@ -124,7 +124,7 @@ def test_the_parties_have_signed_for_their_curator(release: Path, monkeypatch: p
     take_over_as_curator(release, taker)
     for trust in (None, TRUST):
         assert failure(release, trust) == "the signature of north on its answer to moments is not valid."
-    true_verify: Callable[..., bool] = manifest_module.verify
+    true_verify: Callable[..., bool] = manifest_module.verify  # type: ignore[attr-defined]
 
     def skip(context: str) -> None:
         monkeypatch.setattr(

@@ -11,6 +11,7 @@ from pathlib import Path
 import grpc
 import pytest
 
+from synod.common.crypto.certificates import read_tls
 from synod.common.crypto.identity import Identity
 from synod.common.crypto.paillier import SecretKey
 from synod.common.protocol.plan import plan_study
@@ -245,7 +246,7 @@ def test_an_upload_without_a_header_or_with_a_second_one_is_refused(stuck: Attac
             "after its header, an upload is chunks of at most 512 KiB.",
         ),
     ]
-    with closing(open_channel(settings.address, settings.tls, proxy=None)) as channel:
+    with closing(open_channel(settings.address, read_tls(settings.tls), proxy=None)) as channel:
         for parts, sentence in uploads:
             with pytest.raises(grpc.RpcError) as caught:
                 rpc.PartyServiceStub(channel).Submit(iter(parts), timeout=10)

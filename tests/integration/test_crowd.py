@@ -9,7 +9,8 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from synod.common.crypto.certificates import issue_certificate
+from synod.common.crypto.authority import issue_certificate
+from synod.common.crypto.certificates import Holder, Role, read_tls
 from synod.common.crypto.identity import Identity
 from synod.common.runtime.settings import TlsFiles
 from synod.common.runtime.wire import open_channel
@@ -40,7 +41,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 def channel_of(site: Site, name: str) -> grpc.Channel:
     certs = site.paths.certs
     files = TlsFiles(ca=certs / "ca.pem", certificate=certs / f"{name}.pem", key=certs / f"{name}.key")
-    return open_channel(site.settings("north").address, files, proxy=None)
+    return open_channel(site.settings("north").address, read_tls(files), proxy=None)
 
 
 def poll(channel: grpc.Channel, study_hash: bytes) -> Any:
@@ -98,7 +99,7 @@ def is_served(site: Site, name: str) -> bool:
 
 def test_of_a_stranger_no_upload_is_read(served: Site) -> None:
     """Its certificate is sound, and it waits for a first study like any new party's."""
-    issue_certificate(served.paths.certs, "ghost", [], now=datetime.now(UTC))
+    issue_certificate(served.paths.certs, Holder(Role.PARTY, "ghost"), [], now=datetime.now(UTC))
 
     def parts() -> Iterator[pb.SubmitRequest]:
         yield pb.SubmitRequest(header=pb.SubmissionHeader())

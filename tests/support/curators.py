@@ -10,10 +10,11 @@ from synod.common.crypto.canonical import canonical_bytes
 from synod.common.crypto.identity import Identity
 from synod.common.protocol.queries.moments import SumMoments
 from synod.common.protocol.submission import Submission, digest_of
+from synod.common.protocol.transcript import seal_transcript
 from synod.common.study.study import Study
 from synod.curator.context import Changes, Context
 from synod.curator.party_handler import DocumentKind, MoveKind, NextMove, PartyHandler
-from synod.curator.session import Session, seal_transcript
+from synod.curator.session import Session
 from synod.curator.store import Store
 from synod.party.account import ApprovalState
 from tests.support.keys import CURATOR, identity_of, paillier_key
@@ -34,7 +35,7 @@ class CallOf:
 
     def auth_context(self) -> dict[str, list[bytes]]:
         """The caller's name as gRPC tells it."""
-        return {"x509_common_name": [self.name.encode()]}
+        return {"peer_uri": [f"synod:party:{self.name}".encode()]}
 
 
 class Clock:

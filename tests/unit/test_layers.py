@@ -22,6 +22,7 @@ SHELLS = {
     "party/client.py",
     "party/daemon.py",
     "party/doctor.py",
+    "curator/access.py",
     "curator/context.py",
     "curator/server.py",
     "curator/quotas.py",

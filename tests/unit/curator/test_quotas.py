@@ -5,32 +5,38 @@ import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
 import pytest
 
+from synod.common.crypto.certificates import Holder, Role
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.wire import explain, open_server
-from synod.curator.quotas import MOST_CALLS_OF_A_NAME, MOST_CALLS_OF_STRANGERS, QuotaInterceptor, Quotas
+from synod.curator.quotas import MOST_CALLS_OF_A_NAME, MOST_CALLS_OF_STRANGERS, Quotas
 from tests.support.curators import CallOf
 
-KNOWN = {"north", "harbour"}
 SECONDS = 30.0
+WORK: Any = SimpleNamespace(method="/test/Work")
+
+
+def party(name: str) -> Holder:
+    return Holder(Role.PARTY, name)
 
 
 def make_quotas() -> Quotas:
-    return Quotas(KNOWN.__contains__)
+    return Quotas({party("north"), party("harbour")}.__contains__)
 
 
 def fill(quotas: Quotas, open_calls: ExitStack, *names: str) -> None:
     for name in names:
-        open_calls.enter_context(quotas.call_of(name))
+        open_calls.enter_context(quotas.call_of(party(name)))
 
 
 def is_refused(quotas: Quotas, name: str) -> bool:
     try:
-        with quotas.call_of(name):
+        with quotas.call_of(party(name)):
             return False
     except SynodError as error:
         return error.code is Code.UNREACHABLE
@@ -52,9 +58,9 @@ def test_a_name_has_its_quota_and_takes_from_nobody_else() -> None:
 def test_names_on_no_roster_share_a_quota() -> None:
     quotas = make_quotas()
     with ExitStack() as calls:
-        fill(quotas, calls, *["", "ghost"] * MOST_CALLS_OF_A_NAME)
+        fill(quotas, calls, *["spirit", "ghost"] * MOST_CALLS_OF_A_NAME)
         assert is_refused(quotas, "ghost")
-        assert is_refused(quotas, "")
+        assert is_refused(quotas, "spirit")
         assert not is_refused(quotas, "ghost-0")
         fill(
             quotas, calls, *(f"ghost-{number}" for number in range(MOST_CALLS_OF_STRANGERS - 2 * MOST_CALLS_OF_A_NAME))
@@ -67,7 +73,7 @@ def test_names_on_no_roster_share_a_quota() -> None:
 def test_a_call_that_fails_is_counted_no_more_and_names_without_a_call_are_forgotten() -> None:
     quotas = make_quotas()
     for name in ["north", "ghost"] * 2 * MOST_CALLS_OF_STRANGERS:
-        with pytest.raises(ZeroDivisionError), quotas.call_of(name):
+        with pytest.raises(ZeroDivisionError), quotas.call_of(party(name)):
             raise ZeroDivisionError
     assert not quotas._open
 
@@ -119,7 +125,7 @@ def test_every_kind_of_method_is_within_the_quotas(
         return handler
 
     async def scene() -> None:
-        within: Any = await QuotaInterceptor(quotas).intercept_service(found, None)  # type: ignore[arg-type]
+        within: Any = await quotas.intercept_service(found, WORK)
         assert (within.request_deserializer, within.response_serializer) == (bytes.fromhex, bytes.hex)
         for _ in range(2 * MOST_CALLS_OF_A_NAME):
             assert await carry_out(getattr(within, kind), "north") == await carry_out(method, "north")
@@ -136,7 +142,7 @@ def test_a_method_that_does_not_exist_stays_missing() -> None:
     async def missing(details: Any) -> None:
         return None
 
-    handler = QuotaInterceptor(make_quotas()).intercept_service(missing, None)  # type: ignore[arg-type]
+    handler = make_quotas().intercept_service(missing, WORK)
     assert asyncio.run(handler) is None
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 import click
 import pytest
 
-from synod.common.crypto.certificates import AUTHORITY_DAYS, CERTIFICATE_DAYS
+from synod.common.crypto.authority import AUTHORITY_DAYS, CERTIFICATE_DAYS
+from synod.common.crypto.certificates import read_tls
 from synod.common.models.moments import design_moments
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.settings import CuratorSettings, OperatorSettings, PartySettings, load_settings
-from synod.common.runtime.wire import CHUNK_BYTES, MESSAGE_BYTES, open_channel
+from synod.common.runtime.wire import CHUNK_BYTES, MESSAGE_BYTES
 from synod.common.runtime.yamltext import load_yaml
 from synod.common.study.encoding import Coding
 from synod.common.study.schema import LARGEST_DOMAIN, Attribute, CategoricalAttribute, IntegerAttribute
@@ -365,7 +366,7 @@ def test_a_mistake_in_a_configuration_is_named(before: str, after: str, told: st
 def test_a_missing_certificate_is_a_sentence() -> None:
     files = load_settings(OperatorSettings, SAMPLES["operator.yaml"]).tls
     with pytest.raises(SynodError) as caught:
-        open_channel("127.0.0.1:1", files, proxy=None)
+        read_tls(files)
     assert caught.value.code is Code.UNAUTHENTICATED
 
 

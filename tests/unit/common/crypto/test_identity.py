@@ -115,7 +115,7 @@ def test_unusable_key_files_end_in_a_sentence(tmp_path: Path) -> None:
         "other": (other.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), "is not an Ed25519 key"),
         "locked": (
             Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, locked),
-            "cannot be read",
+            "is encrypted",
         ),
     }
     for name, (content, sentence) in cases.items():

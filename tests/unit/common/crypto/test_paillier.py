@@ -166,6 +166,40 @@ def test_party_refuses_an_unsound_key() -> None:
             assert caught.value.code is Code.CHECK_FAILED
 
 
+def prime_of(bits: int) -> int:
+    return int(gmpy2.next_prime(3 << (bits - 2)))
+
+
+@pytest.mark.parametrize(
+    ("n", "told"),
+    [
+        (prime_of(256), "is prime"),
+        (prime_of(128) ** 2, "is a perfect power"),
+        (prime_of(64) ** 4, "is a perfect power"),
+        (prime_of(86) ** 3, "is a perfect power"),
+        (3 * prime_of(255), "has a prime factor below 65536"),
+        (3**161, "has a prime factor below 65536"),
+        (65_521 * prime_of(240), "has a prime factor below 65536"),
+    ],
+)
+def test_party_refuses_a_modulus_that_anybody_can_factor(n: int, told: str) -> None:
+    with pytest.raises(SynodError, match=told) as caught:
+        check_public_key(n, 2, n.bit_length())
+    assert caught.value.code is Code.CHECK_FAILED
+
+
+def test_the_one_gcd_finds_every_prime_below_the_limit_and_none_above() -> None:
+    """The slow twin divides by each."""
+    cofactor = prime_of(240)
+    prime = gmpy2.mpz(3)
+    while prime < paillier.SMALL_PRIME_LIMIT:
+        with pytest.raises(SynodError, match="prime factor below"):
+            check_public_key(int(prime) * cofactor, 2, int(prime * cofactor).bit_length())
+        prime = gmpy2.next_prime(prime)
+    n = int(prime) * cofactor
+    assert check_public_key(n, 2, n.bit_length()).n == n
+
+
 @pytest.mark.parametrize("place", [0, 1, 299])
 def test_curator_refuses_unsound_ciphertexts(place: int) -> None:
     secret = key(256)
