@@ -1,4 +1,5 @@
-"""A curator that does not take no for an answer: it asks on after a revocation, and shows other studies than it names.
+"""A curator that does not take no for an answer: it asks on after a revocation, shows other studies than it names, or
+is another than the pinned one.
 
 What a party does by itself, without its operator, is the least that it can be talked into.
 """
@@ -10,11 +11,13 @@ import pytest
 
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.privacy.cost import FREE
+from synod.common.runtime.errors import SynodError
 from synod.common.runtime.settings import PartySettings
 from synod.common.study.study import Study, parse_study
 from synod.curator.party_handler import DocumentKind, PartyHandler
 from synod.party import daemon as daemon_module
 from synod.party.approval import CheckedStudy, check_study, revoke
+from tests.support.keys import identity_of
 from tests.support.simulation import DATASET, SCHEMA, SimulatedSite, World, run_world
 from tests.support.studies import NAMES, integer
 
@@ -57,6 +60,20 @@ def test_a_stored_answer_of_a_revoked_study_is_not_sent_however_often_it_is_aske
             world.stop_party(2)
         assert {message.name for message in world.sent[before:]} == {"greet", "pull", "decline"}
         assert world.curator.store.submitters(site.study.digest(), "moments") == set()
+
+
+def test_a_stored_answer_is_sent_again_as_it_is(site: SimulatedSite) -> None:
+    """Without a second charge, and without a look at the table; the control of the test above."""
+    with run_world(site) as world:
+        for index in range(3):
+            world.converse(index)
+        world.converse(2, "lose request", SUBMIT_CALL)
+        world.converse(2)
+        assert world.declined == []
+        assert len(world.left[NAMES[2], "moments"]) == 1
+        assert world.curator.store.submitters(site.study.digest(), "moments") == {NAMES[2]}
+        with world.ledger(2) as ledger:
+            assert [entry["kind"] for entry in ledger.entries()].count("charged") == 1
 
 
 # `approve: auto`
@@ -118,3 +135,15 @@ def test_after_a_study_that_the_policy_refuses_the_next_is_approved(site: Simula
         add_study(world, another(site.study, "cheaper", epsilon="0.5"))
         world.converse(0)
         assert approvals(world, 0) == {"cheaper": "open"}
+
+
+# The greeting
+
+
+def test_a_curator_that_is_not_the_pinned_one_is_asked_for_nothing(site: SimulatedSite) -> None:
+    stranger = identity_of("stranger").fingerprint
+    with run_world(site, policy={"curator": stranger}, holds_session=True) as world:
+        with pytest.raises(SynodError, match="not the one that `curator` pins"):
+            world.converse(0)
+        assert [message.name for message in world.sent] == ["greet"]
+        assert approvals(world, 0) == {}
