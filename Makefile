@@ -9,8 +9,8 @@ PROTOS := proto/synod/v1/party.proto proto/synod/v1/query.proto proto/synod/v1/s
 
 COMPOSE := $(shell command -v docker-compose || echo docker compose)
 
-.PHONY: image wheel demo-docker demo test coverage test-slow lint format protos check-protos land-protos bench bench-quick \
-  bench-crypto bench-counting bench-polling bench-crowd lock clean
+.PHONY: image wheel demo-docker demo test coverage test-slow mutants lint format protos check-protos land-protos bench \
+  bench-quick bench-crypto bench-counting bench-polling bench-crowd lock clean
 
 $(STAMP): requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -54,6 +54,10 @@ coverage: test
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -q -m "slow or docker" tests
+
+# Breaks a copy of the program in each of the ways of tests/mutants/edits.py: a test must fail each time.
+mutants: $(STAMP)
+	$(BIN)/python -m tests.mutants
 
 lint: $(STAMP) check-protos
 	$(BIN)/ruff format --check $(ROOMS)

@@ -100,6 +100,25 @@ def test_many_blocks_and_full_size() -> None:
     assert decrypt_all(key(2048), vector, workers=1) == plaintexts
 
 
+@pytest.mark.parametrize("bits", [512, 2048])
+def test_an_obfuscators_exponent_is_half_as_long_as_the_modulus(bits: int) -> None:
+    """Its top bit is one in half of all ciphertexts; the logarithm of a short one could be searched for."""
+    public = key(bits).public
+    assert public.exponent_bits == bits // 2
+    drawn = []
+
+    class Watched(Coins):
+        def draw_bytes(self, count: int) -> bytes:
+            drawn.append(super().draw_bytes(count))
+            return drawn[-1]
+
+    vector = encrypt_all(public, [0] * 16, coins=Watched(bytes(32)), workers=1)
+    (stream,) = drawn
+    exponents = [int.from_bytes(stream[i : i + bits // 16], "little") for i in range(0, len(stream), bits // 16)]
+    assert split(public, vector) == [pow(public.h_s, exponent, public.n**2) for exponent in exponents]
+    assert max(exponents).bit_length() == bits // 2
+
+
 def test_equal_plaintexts_have_different_ciphertexts() -> None:
     public = key(256).public
     vector = Encryptor(public).encrypt_batch([5] * 50, coins=seeded(5))
