@@ -12,6 +12,7 @@ from synod.common.crypto.identity import Identity
 from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import PROTOCOL, Enrolment
 from synod.common.runtime.errors import Code, SynodError, check_failed
+from synod.common.runtime.jsontext import LARGEST_DOCUMENT_BYTES
 from synod.common.runtime.settings import PartySettings
 from synod.common.runtime.wire import CALL_SECONDS, UPLOAD_SECONDS, chunks_of, explain, open_channel
 from synod.party.ledger import Head
@@ -20,7 +21,6 @@ from synod.v1 import party_pb2_grpc as rpc
 from synod.v1 import query_pb2 as qpb
 
 T = TypeVar("T")
-LARGEST_DOCUMENT_BYTES = 64 << 20
 PART_BYTES = 4096  # what parts may repeat of a query
 
 

@@ -50,7 +50,11 @@ def issue_certificate(
         authority_key = serialization.load_pem_private_key((folder / "ca.key").read_bytes(), password=None)
     except (OSError, TypeError, ValueError):
         raise invalid(f"there is no transport authority in {folder}.", f"Run `synod certs init {folder}`.") from None
-    assert isinstance(authority_key, ec.EllipticCurvePrivateKey)
+    if not isinstance(authority_key, ec.EllipticCurvePrivateKey):
+        raise invalid(
+            f"the key of the transport authority in {folder} is not of an elliptic curve.",
+            "Make another authority with `synod certs init`.",
+        )
     _refuse_to_replace(folder / f"{name}.pem", folder / f"{name}.key")
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])

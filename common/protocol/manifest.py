@@ -21,6 +21,7 @@ from synod.common.protocol.queries.parsing import AnyQuery, query_digest, read_q
 from synod.common.protocol.submission import AnsweredStep, account_statement
 from synod.common.protocol.transcript import Transcript, check_transcript, parse_transcript
 from synod.common.runtime.errors import SynodError, check_failed
+from synod.common.runtime.jsontext import DocumentError, read_json_file
 from synod.common.study.study import Study, parse_study
 
 FORMAT = "synod/release/v1"
@@ -123,11 +124,13 @@ def verify_release(folder: Path, trusted: Set[str] | None) -> Verdict:
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
-        manifest: Any = json.loads((folder / MANIFEST_FILE).read_bytes())
+        manifest: Any = read_json_file(folder / MANIFEST_FILE)
         stated = manifest["format"]
     except OSError:
         raise check_failed(f"there is no {MANIFEST_FILE} in {folder}.", "Is it a release directory?") from None
-    except (KeyError, RecursionError, TypeError, ValueError):
+    except DocumentError as error:
+        raise check_failed(f"{MANIFEST_FILE} is not a manifest: it {error.reason}.") from None
+    except (KeyError, TypeError):
         raise check_failed(f"{MANIFEST_FILE} is not a manifest.") from None
     if stated in FORMATS_BEFORE_0_1:
         raise check_failed(

@@ -1,6 +1,5 @@
 """`synod study`: write, check and run studies."""
 
-import json
 import shutil
 import sys
 import time
@@ -10,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pyarrow as pa
 
 from synod.common.protocol.manifest import MANIFEST_FILE
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import check_feasible
 from synod.common.runtime.errors import SynodError, invalid
+from synod.common.runtime.jsontext import read_json_file
 from synod.common.runtime.settings import OperatorSettings, load_settings
 from synod.common.study.promise import explain_delta, explain_several_rows, name_budget
 from synod.common.study.study import load_study
@@ -78,7 +79,7 @@ def draft(table: Path) -> None:
     """Draft a schema from a table, to edit. Reads real rows: the draft is not private."""
     try:
         sys.stdout.write(draft_study(table))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise invalid(f"{table} cannot be read as a table ({type(error).__name__}).") from None
 
 
@@ -169,7 +170,7 @@ def status(name: str, config: Path, as_json: bool) -> None:
 def held_release(folder: Path) -> str | None:
     """The hash of the study whose whole release a folder holds, if it holds one."""
     try:
-        manifest = json.loads((folder / MANIFEST_FILE).read_bytes())
+        manifest = read_json_file(folder / MANIFEST_FILE)
         check_release(folder, None)
     except (OSError, ValueError, SynodError):
         return None

@@ -12,6 +12,7 @@ import pytest
 from synod.common.crypto.certificates import AUTHORITY_DAYS, CERTIFICATE_DAYS
 from synod.common.models.moments import design_moments
 from synod.common.runtime.errors import Code, SynodError
+from synod.common.runtime.jsontext import LARGEST_DOCUMENT_BYTES
 from synod.common.runtime.settings import CuratorSettings, OperatorSettings, PartySettings, load_settings
 from synod.common.runtime.wire import CHUNK_BYTES, MESSAGE_BYTES, open_channel
 from synod.common.runtime.yamltext import load_yaml
@@ -21,7 +22,6 @@ from synod.common.study.study import LARGEST_ROSTER, LARGEST_SCHEMA, known_metho
 from synod.deploy.cli.main import main
 from synod.deploy.cli.terminal import show_table
 from synod.deploy.launch.site import plan_paths
-from synod.party.client import LARGEST_DOCUMENT_BYTES
 from tests.support.pages import FENCE, INSTALLATION, PAGES, ROOT, SHELL, page_ids
 from tests.support.studies import study_document
 
