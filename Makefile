@@ -10,7 +10,7 @@ PROTOS := proto/synod/v1/party.proto proto/synod/v1/query.proto proto/synod/v1/s
 COMPOSE := $(shell command -v docker-compose || echo docker compose)
 
 .PHONY: image wheel demo-docker demo test coverage test-slow lint format protos check-protos land-protos bench bench-quick \
-  bench-crypto bench-counting bench-polling lock clean
+  bench-crypto bench-counting bench-polling fuzz lock clean
 
 $(STAMP): requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -54,6 +54,10 @@ coverage: test
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -q -m "slow or docker" tests
+
+# Long; guided by coverage if atheris is installed, which needs `.venv/bin/pip install "atheris>=3.0"`.
+fuzz: $(STAMP)
+	$(BIN)/python -m tests.support.fuzz --seconds $(or $(SECONDS),300)
 
 lint: $(STAMP) check-protos
 	$(BIN)/ruff format --check $(ROOMS)

@@ -29,15 +29,13 @@ class _ExactLoader(yaml.SafeLoader):
     depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        event = self.peek_event()
-        if event is not None:
-            self._check_event(event, parent)
+        self._check_event(self.peek_event(), parent)  # type: ignore[no-untyped-call]
         self.depth += 1
         node = super().compose_node(parent, index)
         self.depth -= 1
         return node
 
-    def _check_event(self, event: yaml.Event, parent: yaml.Node | None) -> None:
+    def _check_event(self, event: Any, parent: yaml.Node | None) -> None:
         line = event.start_mark.line + 1
         if isinstance(event, yaml.AliasEvent):
             raise invalid(f"line {line}: an alias (*{event.anchor}) is not allowed.", "Write the value out.")
