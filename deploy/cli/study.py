@@ -20,9 +20,10 @@ from synod.common.runtime.settings import OperatorSettings, load_settings
 from synod.common.study.promise import explain_delta, explain_several_rows, name_budget
 from synod.common.study.study import load_study
 from synod.curator.release.redraw import check_release
+from synod.curator.release.spreadsheet import write_spreadsheet
 from synod.deploy.cli.forecast import forecast_document, show_forecast
 from synod.deploy.cli.progress import show_progress, show_release, state_name
-from synod.deploy.cli.terminal import Example, command, say, say_json, show_table
+from synod.deploy.cli.terminal import Example, command, say, say_json, show_table, spreadsheet_option
 from synod.deploy.launch.launcher import follow
 from synod.deploy.launch.operator import OperatorClient, require_empty
 from synod.deploy.study.draft import draft_study
@@ -215,14 +216,17 @@ def describe(study: pb.StudyStatus) -> dict[str, Any]:
 @study_group.command(cls=Example, example="synod study fetch care-survey --out release/")
 @click.argument("name")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="A new or empty folder.")
+@spreadsheet_option
 @config_option
 @command
-def fetch(name: str, out: Path, config: Path) -> None:
+def fetch(name: str, out: Path, spreadsheet: Path | None, config: Path) -> None:
     """Fetch a published study's release and verify it."""
     client = OperatorClient(load_settings(OperatorSettings, config))
     client.fetch(name, out)
     client.close()
     show_release(out)
+    if spreadsheet:
+        write_spreadsheet(out, spreadsheet)
 
 
 @study_group.command(cls=Example, example="synod study abort care-survey")
