@@ -98,11 +98,11 @@ def _json(data: bytes) -> Any:
         raise invalid(f"the document {error.reason}.") from None
 
 
-def _run_of(value: Any, key: str) -> KeptRun:
-    """The run whose method a document names, or any."""
-    named = value.get(key) if isinstance(value, dict) else None
-    name = named.get("method", {}).get("name") if isinstance(named, dict) and key == "study" else named
-    return kept_runs().get(name if isinstance(name, str) else "", kept_runs()["adaptive"])
+def _run_of(value: Any, *path: str) -> KeptRun:
+    """The run whose method a document names at this path, or any."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return kept_runs().get(value if isinstance(value, str) else "", kept_runs()["adaptive"])
 
 
 def read_study_file(data: bytes) -> None:
@@ -202,7 +202,7 @@ def read_manifest(data: bytes) -> None:
         value = read_json(data)
     except DocumentError:
         value = None
-    folder = scratch(_run_of(value, "study").study.method.name)
+    folder = scratch(_run_of(value, "study", "method", "name").study.method.name)
     (folder / MANIFEST_FILE).write_bytes(data)
     if isinstance(value, dict):
         content = {key: part for key, part in value.items() if key not in (SIGNER, SIGNATURE)}

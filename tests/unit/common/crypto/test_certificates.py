@@ -174,3 +174,12 @@ def test_no_authority_says_how_to_make_one(tmp_path: Path) -> None:
     with pytest.raises(SynodError, match="no transport authority") as caught:
         issue_certificate(tmp_path, "north", [], now=NOW)
     assert "synod certs init" in caught.value.hint
+
+
+def test_an_authority_with_a_key_of_another_kind_is_refused(folder: Path) -> None:
+    other = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (folder / "ca.key").write_bytes(other)
+    with pytest.raises(SynodError, match="is not of an elliptic curve") as caught:
+        issue_certificate(folder, "north", [], now=NOW)
+    assert caught.value.code is Code.INVALID
+    assert not (folder / "north.key").exists()
