@@ -9,7 +9,7 @@ PROTOS := proto/synod/v1/party.proto proto/synod/v1/query.proto proto/synod/v1/s
 
 COMPOSE := $(shell command -v docker-compose || echo docker compose)
 
-.PHONY: image wheel demo-docker demo test coverage test-slow mutants lint format protos check-protos land-protos bench \
+.PHONY: image wheel demo-docker demo test coverage test-slow mutants fuzz lint format protos check-protos land-protos bench \
   bench-quick bench-crypto bench-counting bench-polling bench-crowd lock clean
 
 $(STAMP): requirements-dev.lock pyproject.toml
@@ -58,6 +58,10 @@ test-slow: $(STAMP)
 # Breaks a copy of the program in each of the ways of tests/mutants/edits.py: a test must fail each time.
 mutants: $(STAMP)
 	$(BIN)/python -m tests.mutants
+
+# Long; guided by coverage if atheris is installed, which needs `.venv/bin/pip install "atheris>=3.0"`.
+fuzz: $(STAMP)
+	$(BIN)/python -m tests.support.fuzz --seconds $(or $(SECONDS),300)
 
 lint: $(STAMP) check-protos
 	$(BIN)/ruff format --check $(ROOMS)

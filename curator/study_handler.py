@@ -15,6 +15,7 @@ from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import check_feasible
 from synod.common.runtime.errors import Code, SynodError, invalid
 from synod.common.runtime.files import write_private_file
+from synod.common.runtime.jsontext import DocumentError, read_json
 from synod.common.study.study import Study, parse_study
 from synod.curator.context import Context
 from synod.curator.session import Session
@@ -175,9 +176,9 @@ def _read_study(document: bytes) -> Study:
     if len(document) > LARGEST_STUDY_BYTES:
         raise invalid(f"the study is larger than {LARGEST_STUDY_BYTES >> 10} KiB.")
     try:
-        data = json.loads(document)
-    except ValueError:
-        raise invalid("the study is not JSON.") from None
+        data = read_json(document)
+    except DocumentError as error:
+        raise invalid(f"the study {error.reason}.") from None
     study = parse_study(data, "the study").resolve()
     if canonical_bytes(study.to_json()) != document:
         raise invalid("the study is not in resolved, canonical form.", "Submit it with `synod study submit`.")

@@ -13,6 +13,7 @@ from synod.common.crypto.identity import Identity
 from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import PROTOCOL, Enrolment
 from synod.common.runtime.errors import Code, SynodError, check_failed
+from synod.common.runtime.jsontext import LARGEST_DOCUMENT_BYTES
 from synod.common.runtime.settings import PartySettings
 from synod.common.runtime.watched import Watched
 from synod.common.runtime.wire import CALL_SECONDS, UPLOAD_SECONDS, chunks_of, explain, open_channel
@@ -23,7 +24,6 @@ from synod.v1 import party_pb2_grpc as rpc
 log = logging.getLogger("synod.party")
 
 T = TypeVar("T")
-LARGEST_DOCUMENT_BYTES = 64 << 20
 PART_BYTES = 4096  # what parts may repeat of a query, and its signature
 
 

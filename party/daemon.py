@@ -3,7 +3,6 @@
 It may be killed at any moment: every move is idempotent, and an answer is in the ledger before it leaves.
 """
 
-import json
 import logging
 import random
 import threading
@@ -18,6 +17,7 @@ from synod.common.protocol.signed_query import SignedQuery
 from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import PROTOCOL
 from synod.common.runtime.errors import Code, SynodError, check_failed, refused
+from synod.common.runtime.jsontext import DocumentError, read_json
 from synod.common.runtime.settings import PartySettings
 from synod.common.study.study import parse_study
 from synod.party.account import ApprovalState
@@ -281,6 +281,6 @@ def check_not_behind(ledger: Ledger, identity: Identity, seen: pb.LedgerHead) ->
 
 def _read_json(document: bytes) -> Any:
     try:
-        return json.loads(document)
-    except (RecursionError, ValueError):
-        raise check_failed("a document of the curator's is not JSON.") from None
+        return read_json(document)
+    except DocumentError as error:
+        raise check_failed(f"a document of the curator's {error.reason}.") from None

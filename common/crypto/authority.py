@@ -59,7 +59,11 @@ def _open_authority(folder: Path) -> _Authority:
         key = read_key(folder / "ca.key", None)
     except (OSError, ValueError):
         raise invalid(f"there is no transport authority in {folder}.", f"Run `synod certs init {folder}`.") from None
-    assert isinstance(key, ec.EllipticCurvePrivateKey)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise invalid(
+            f"the key of the transport authority in {folder} is not of an elliptic curve.",
+            "Make another authority with `synod certs init`.",
+        )
     return _Authority(folder, certificate, key)
 
 
@@ -75,7 +79,8 @@ def known_key(folder: Path, holder: Holder) -> str:
             "Move it away first, or take another name.",
         )
     key = certificate.public_key()
-    assert isinstance(key, ec.EllipticCurvePublicKey)
+    if not isinstance(key, ec.EllipticCurvePublicKey):
+        raise invalid(f"the key in {path} is not of an elliptic curve.", "Move it away first, or take another name.")
     return key_fingerprint(key)
 
 

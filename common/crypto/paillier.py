@@ -23,6 +23,7 @@ from synod.common.runtime.errors import check_failed
 
 PRIME_ROUNDS = 64
 TYPICAL_COUNT = 4096
+LONGEST_KEY_DIGITS = 2048  # in hexadecimal, of the 8,192 bits that a study may ask for
 SPREAD_FROM = 4096  # below, a second process costs more (start, imports, a table of its own) than it saves
 BLOCK = 64
 SMALL_PRIME_LIMIT = 1 << 16
@@ -71,6 +72,8 @@ class PublicKey:
     @classmethod
     def from_json(cls, fields: Mapping[str, str]) -> "PublicKey":
         """Reads what `to_json` wrote; whether it is a sound key is for `check_public_key` to say."""
+        if len(fields["n"]) > LONGEST_KEY_DIGITS or len(fields["h_s"]) > 2 * LONGEST_KEY_DIGITS:
+            raise ValueError("numbers longer than those of any key")
         key = cls(int(fields["n"], 16), int(fields["h_s"], 16))
         if key.to_json() != dict(fields):
             raise ValueError("not a key in its one written form")

@@ -24,6 +24,7 @@ from synod.common.protocol.submission import AnsweredStep, Submission, account_s
 from synod.common.protocol.transcript import Enrolment, Transcript, check_transcript, open_transcript
 from synod.common.protocol.trust import Trust, check_signers
 from synod.common.runtime.errors import SynodError, check_failed
+from synod.common.runtime.jsontext import DocumentError, read_json_file
 from synod.common.study.study import CURATOR_NAME, Study, parse_study
 
 FORMAT = "synod/release/v1"
@@ -164,11 +165,13 @@ def _describe_gaps(*, is_trusted: bool) -> tuple[str, ...]:
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
-        manifest: Any = json.loads((folder / MANIFEST_FILE).read_bytes())
+        manifest: Any = read_json_file(folder / MANIFEST_FILE)
         stated = manifest["format"]
     except OSError:
         raise check_failed(f"there is no {MANIFEST_FILE} in {folder}.", "Is it a release directory?") from None
-    except (KeyError, RecursionError, TypeError, ValueError):
+    except DocumentError as error:
+        raise check_failed(f"{MANIFEST_FILE} is not a manifest: it {error.reason}.") from None
+    except (KeyError, TypeError):
         raise check_failed(f"{MANIFEST_FILE} is not a manifest.") from None
     if stated in FORMATS_BEFORE_0_1:
         raise check_failed(

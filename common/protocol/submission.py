@@ -8,6 +8,7 @@ from typing import Any
 from synod.common.crypto.canonical import Json
 from synod.common.crypto.identity import Identity, fingerprint
 from synod.common.privacy.cost import Cost
+from synod.common.runtime.errors import check_failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +75,17 @@ class Submission:
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> "Submission":
-        """Reads what `to_json` wrote."""
-        fields: dict[str, Any] = {
-            key: value if key in ("label", "length") else bytes.fromhex(value) for key, value in data.items()
-        }
-        return Submission(**fields)
+        """Reads what `to_json` wrote; anything else is a failed check."""
+        try:
+            fields: dict[str, Any] = {
+                key: value if key in ("label", "length") else bytes.fromhex(value) for key, value in data.items()
+            }
+            submission = Submission(**fields)
+        except (AttributeError, TypeError, ValueError):
+            raise check_failed("an answer's header is malformed.") from None
+        if type(submission.label) is not str or type(submission.length) is not int:
+            raise check_failed("an answer's header is malformed.")
+        return submission
 
 
 def head_statement(sequence: int, digest: bytes, ledger: bytes) -> Json:

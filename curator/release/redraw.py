@@ -4,7 +4,6 @@ It proves that the rows are what the model says and that nobody chose among draw
 model was fitted to is not checked here.
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,12 @@ from synod.common.privacy.coins import Coins
 from synod.common.protocol.manifest import Verdict, verify_release
 from synod.common.protocol.trust import Trust
 from synod.common.runtime.errors import check_failed
+from synod.common.runtime.jsontext import DocumentError, read_json_file
 from synod.common.study.study import Study
 from synod.curator.methods.base import publisher_of
 from synod.curator.release.files import decode_table
+
+LARGEST_MODEL_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,11 @@ def redraw_rows(folder: Path, study: Study, seed: int) -> str | None:
 
 def _read_model(folder: Path, study: Study) -> Any:
     try:
-        document = json.loads((folder / "model.json").read_bytes())
-    except (OSError, RecursionError, ValueError):
+        document = read_json_file(folder / "model.json", LARGEST_MODEL_BYTES)
+    except OSError:
         raise check_failed("model.json cannot be read.") from None
+    except DocumentError as error:
+        raise check_failed(f"model.json {error.reason}.") from None
     if not isinstance(document, dict) or document.get("method") != study.method.name or "model" not in document:
         raise check_failed(f"model.json does not hold a model of {study.method.name}.")
     return document["model"]

@@ -8,7 +8,7 @@ import click
 from synod.common.crypto.certificates import Holder, Role
 from synod.common.runtime.settings import CuratorSettings, load_settings
 from synod.deploy.cli.certs import write_request
-from synod.deploy.cli.terminal import Example, command, say, serving
+from synod.deploy.cli.terminal import Example, command, require_assertions, say, serving
 
 config_option = click.option(
     "--config", "config", type=click.Path(path_type=Path), default=Path("curator.yaml"), show_default=True,
@@ -28,6 +28,7 @@ def serve_curator(config: Path) -> None:
     """Serve parties and operators over mutual TLS until stopped."""
     from synod.curator.server import serve  # noqa: PLC0415  (pulls in grpc)
 
+    require_assertions()
     settings = load_settings(CuratorSettings, config)
     with serving():
         asyncio.run(serve(settings))

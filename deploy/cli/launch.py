@@ -14,8 +14,9 @@ from synod.common.protocol.trust import Trust, parse_trust
 from synod.common.runtime.errors import invalid
 from synod.common.study.study import Study, load_study
 from synod.curator.release.redraw import check_release
+from synod.curator.release.spreadsheet import write_spreadsheet
 from synod.deploy.cli.progress import show_progress, show_release
-from synod.deploy.cli.terminal import Example, command, say
+from synod.deploy.cli.terminal import Example, command, say, spreadsheet_option
 from synod.deploy.demo import write_tables
 from synod.deploy.launch.bundles import bundle_curator, bundle_operator, bundle_party, unpack
 from synod.deploy.launch.containers import IMAGE, container_daemons
@@ -151,8 +152,9 @@ def _prepare_bundles(study: Study, tables: list[Path], temporary: Path, folder: 
     type=click.Path(path_type=Path),
     help="A file with a line `curator sha256:...`, and one `NAME sha256:...` for each party; # for comments.",
 )
+@spreadsheet_option
 @command
-def verify(folder: Path, trust: Path | None) -> None:
+def verify(folder: Path, trust: Path | None, spreadsheet: Path | None) -> None:
     """Check a release offline: hashes, signatures, plan, spend and rows; with --trust also who signed."""
     named = read_trust(trust) if trust else None
     checked = check_release(folder, named)
@@ -166,6 +168,8 @@ def verify(folder: Path, trust: Path | None) -> None:
         say("Proven: the release is whole and belongs together. NOT proven: who signed it; use --trust for that.")
     else:
         say("Proven: the release is whole and belongs together, and every signer is the one that you named.")
+    if spreadsheet:
+        write_spreadsheet(folder, spreadsheet)
 
 
 def read_trust(path: Path) -> Trust:

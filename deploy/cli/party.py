@@ -25,7 +25,17 @@ from synod.common.study.promise import describe_cost, explain_delta, explain_sev
 from synod.common.study.schema import write_decimal, write_delta
 from synod.common.study.study import Study, load_study
 from synod.deploy.cli.certs import write_request
-from synod.deploy.cli.terminal import Example, ExampleGroup, command, require_yes, say, say_json, serving, show_table
+from synod.deploy.cli.terminal import (
+    Example,
+    ExampleGroup,
+    command,
+    require_assertions,
+    require_yes,
+    say,
+    say_json,
+    serving,
+    show_table,
+)
 from synod.party.account import ApprovalState
 from synod.party.approval import check_study, initialize, is_history_lost, load_identity, reserve, revoke
 from synod.party.ledger import Ledger
@@ -304,6 +314,7 @@ def serve(config: Path) -> None:
     from synod.common.runtime.health import tell_health  # noqa: PLC0415  (pulls in grpc)
     from synod.party.daemon import Daemon  # noqa: PLC0415  (pulls in grpc)
 
+    require_assertions()
     settings = _settings(config)
     check_own_certificate(settings.tls, Role.PARTY, settings.name, now=datetime.now(UTC))
     with serving(), exclusive_lock(settings.state), tell_health(settings.health) as tell:

@@ -195,6 +195,15 @@ def test_no_authority_says_how_to_make_one(tmp_path: Path) -> None:
     assert "synod certs init" in caught.value.hint
 
 
+def test_an_authority_with_a_key_of_another_kind_is_refused(folder: Path) -> None:
+    other = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (folder / "ca.key").write_bytes(other)
+    with pytest.raises(SynodError, match="is not of an elliptic curve") as caught:
+        issue_certificate(folder, Holder(Role.PARTY, "south"), [], now=NOW)
+    assert caught.value.code is Code.INVALID
+    assert not (folder / "south.key").exists()
+
+
 @pytest.mark.parametrize("role", [Role.OPERATOR, Role.CURATOR])
 def test_for_another_role(files: TlsFiles, role: Role) -> None:
     assert f"is for the party north, not for the {role.value} north." in rejection(files, role=role)

@@ -268,3 +268,16 @@ def test_no_key_in_a_repr() -> None:
     for number in (secret.p, secret.q, secret.public.n, secret.public.h_s):
         assert str(number) not in shown
         assert f"{number:x}" not in shown
+
+
+@pytest.mark.parametrize(("n", "h_s"), [(2049, 1), (1, 4097)])
+def test_numbers_longer_than_those_of_any_key_are_not_even_made(
+    monkeypatch: pytest.MonkeyPatch, n: int, h_s: int
+) -> None:
+    made: list[int] = []
+    monkeypatch.setattr(paillier, "PaillierPublicKey", made.append)
+    with pytest.raises(ValueError, match="longer than those of any key"):
+        PublicKey.from_json({"n": "f" * n, "h_s": "f" * h_s})
+    assert not made
+    PublicKey.from_json({"n": "f" * 2048, "h_s": "f" * 4096})
+    assert made == [16**2048 - 1]

@@ -275,12 +275,18 @@ def test_files_that_do_not_belong_are_found(release: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content",
-    [b"", b"{", b"[]", b"null", b"{}", b"\xff", b"[" * 10**5, b'"format"', b"5"],
+    ("content", "why"),
+    [
+        *((content, "") for content in (b"[]", b"null", b"{}", b'"format"', b"5")),
+        (b"", ": it is not JSON"),
+        (b"{", ": it is not JSON"),
+        (b"\xff", ": it is not UTF-8 text"),
+        (b"[" * 10**5, ": it is nested more than 64 deep"),
+    ],
 )
-def test_what_is_no_manifest_is_refused(release: Path, content: bytes) -> None:
+def test_what_is_no_manifest_is_refused(release: Path, content: bytes, why: str) -> None:
     (release / MANIFEST_FILE).write_bytes(content)
-    assert failure(release) == "manifest.json is not a manifest."
+    assert failure(release) == f"manifest.json is not a manifest{why}."
 
 
 @pytest.mark.parametrize("stated", ["synod/release/v2", "synod/manifest/v2", "", 5, None, ["synod/release/v1"], {}])

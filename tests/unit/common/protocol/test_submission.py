@@ -11,6 +11,7 @@ from synod.common.crypto.canonical import canonical_bytes
 from synod.common.crypto.identity import Identity, fingerprint, verify
 from synod.common.privacy.cost import FREE, Cost
 from synod.common.protocol.submission import AnsweredStep, Submission, account_statement, digest_of
+from synod.common.runtime.errors import Code, SynodError
 
 IDENTITY = Identity.generate()
 CURATOR = Identity.generate().public_key
@@ -96,3 +97,21 @@ def test_a_stored_header_reads_back() -> None:
 
 def test_digest_is_sha256() -> None:
     assert digest_of(b"hello") == hashlib.sha256(b"hello").digest()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"label": 5},
+        {"length": "5"},
+        {"length": True},
+        {"query": 5},
+        {"query": "xy"},
+        {"more": "ab"},
+        {"study_hash": None},
+    ],
+)
+def test_a_stored_header_that_is_none_is_a_failed_check(change: dict[str, Any]) -> None:
+    with pytest.raises(SynodError, match="an answer's header is malformed") as caught:
+        Submission.from_json({**SUBMISSION.to_json(), **change})
+    assert caught.value.code is Code.CHECK_FAILED

@@ -137,11 +137,11 @@ def test_tables_that_cannot_be_read(release: Path, study: Study, name: str) -> N
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"", "cannot be read"),
-        (b"{", "cannot be read"),
-        (b"\xff", "cannot be read"),
-        (b"[" * 100_000, "cannot be read"),
-        (b'{"method": "adaptive", "model": ' + b"9" * 5_000 + b"}", "cannot be read"),
+        (b"", "model.json is not JSON"),
+        (b"{", "model.json is not JSON"),
+        (b"\xff", "model.json is not UTF-8 text"),
+        (b"[" * 100_000, "model.json is nested more than 64 deep"),
+        (b'{"method": "adaptive", "model": ' + b"9" * 5_000 + b"}", "model.json has a number of more than 40 digits"),
         (b"[]", "does not hold a model of adaptive"),
         (b"{}", "does not hold a model of adaptive"),
         (b'{"method": "dp-subn", "model": {}}', "does not hold a model of adaptive"),

@@ -188,3 +188,20 @@ def test_a_release_that_another_key_took_over(release: Path, tmp_path: Path) -> 
     path.write_text(json.dumps({**manifest, "signature": thief.sign("manifest", manifest).hex()}))
     for more in ((), ("--trust", write_trust(tmp_path / "trust", *SIGNERS))):
         assert "sealed by another key" in complaint(synod("verify", release, *more), 5)
+
+
+def test_a_copy_for_spreadsheets_leaves_the_release_as_it_is(release: Path, tmp_path: Path) -> None:
+    target = tmp_path / "rows.csv"
+    assert synod("verify", release, "--spreadsheet", target).code == 0
+    assert target.read_bytes() == (release / "synthetic.csv").read_bytes(), "no text of this table is a formula"
+    assert synod("verify", release).code == 0
+    assert "is there already" in complaint(synod("verify", release, "--spreadsheet", target), 2)
+    for inside in (release / "rows.csv", release / ".." / "release" / "rows.csv"):
+        assert "is inside of the release" in complaint(synod("verify", release, "--spreadsheet", inside), 2)
+        assert not inside.exists()
+
+
+def test_no_copy_of_a_release_that_does_not_hold(release: Path, tmp_path: Path) -> None:
+    (release / "synthetic.csv").write_text("=1+1\n")
+    complaint(synod("verify", release, "--spreadsheet", tmp_path / "rows.csv"), 5)
+    assert not (tmp_path / "rows.csv").exists()
