@@ -5,14 +5,17 @@ from pathlib import Path
 import pytest
 
 from bench import crowd
+from bench.polling import make_study
+from synod.common.crypto.identity import Identity
 from synod.curator.quotas import MOST_CALLS_OF_A_NAME
 from synod.curator.store import Store
+from synod.deploy.launch.processes import PROGRAM
 
 POLLS, UPLOADS = 2 * MOST_CALLS_OF_A_NAME, 3
 
 
 def test_ended_studies_are_ended_and_acknowledged(tmp_path: Path) -> None:
-    study = crowd.make_study({name: crowd.Identity.generate() for name in ("north", "valley")})
+    study = make_study({name: Identity.generate() for name in ("north", "valley")})
     store = Store(tmp_path)
     crowd.add_ended(store, study, 7)
     assert len(store.studies()) == 7
@@ -28,9 +31,7 @@ def test_both_numbers_of_ended_studies_are_measured(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("program", "still_open"), [(crowd.PROGRAM, MOST_CALLS_OF_A_NAME), (crowd.UNLIMITED, POLLS + 1)]
-)
+@pytest.mark.parametrize(("program", "still_open"), [(PROGRAM, MOST_CALLS_OF_A_NAME), (crowd.UNLIMITED, POLLS + 1)])
 def test_the_twin_has_no_quota(
     program: tuple[str, ...], still_open: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
