@@ -230,22 +230,33 @@ def measure_crowd(folder: Path, polls: int, uploads: int, *, program: tuple[str,
         time_greetings(north)
         before = time_greetings(north), megabytes_of(curator.process.pid)
         request = pb.PullWorkRequest(wait_seconds=60, skip=[study.digest()])
-        calls: list[Any] = [
-            stubs[number % CHANNELS].Submit.future(unfinished(client, submission, payload, head, ends), timeout=300)
-            for number in range(uploads)
-        ]
-        time.sleep(SETTLE_SECONDS)
-        calls += [stubs[number % CHANNELS].PullWork.future(request, timeout=300) for number in range(polls)]
+
+        def call_without_end() -> list[Any]:
+            opened: list[Any] = [
+                stubs[number % CHANNELS].Submit.future(unfinished(client, submission, payload, head, ends), timeout=300)
+                for number in range(uploads)
+            ]
+            time.sleep(SETTLE_SECONDS)
+            opened += [stubs[number % CHANNELS].PullWork.future(request, timeout=300) for number in range(polls)]
+            return opened
+
+        calls = call_without_end()
         still_open = await_settled(calls)
         during = time_greetings(north), megabytes_of(curator.process.pid)
         for call in calls:
             call.cancel()
         await_settled(calls)
         after = time_greetings(north)
+        calls = call_without_end()
+        await_settled(calls)
+        again = megabytes_of(curator.process.pid)
+        for call in calls:
+            call.cancel()
     return {
         "latency_ratio": 2 * during[0] / (before[0] + after),
         "memory_ratio": during[1] / before[1],
         "memory_growth_megabytes": during[1] - before[1],
+        "memory_growth_megabytes_second_time": again - during[1],
         "answer_megabytes": len(payload) / 1e6,
         "calls_still_open": still_open,
     }

@@ -31,9 +31,7 @@ def test_both_numbers_of_ended_studies_are_measured(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("program", "still_open"), [(PROGRAM, MOST_CALLS_OF_A_NAME), (crowd.UNLIMITED, POLLS + 1)]
-)
+@pytest.mark.parametrize(("program", "still_open"), [(PROGRAM, MOST_CALLS_OF_A_NAME), (crowd.UNLIMITED, POLLS + 1)])
 def test_the_twin_has_no_quota(
     program: tuple[str, ...], still_open: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
