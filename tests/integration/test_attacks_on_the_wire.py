@@ -384,3 +384,22 @@ def test_one_process_for_each_state_folder(finished: tuple[Site, Path], who: str
     assert second.returncode == 1
     assert "another process is serving" in second.stderr
     assert all(started.process.poll() is None for started in site.processes.values())
+
+
+def test_a_question_that_the_curator_did_not_sign_is_not_answered(copied: Site) -> None:
+    """Somebody runs the curator's program with its TLS key and its transcript, and lacks its identity."""
+    copied.start_curator()
+    dying = copied.start_party(BAD, program=(CRASH_ENTRY, "synod.party.ledger.Ledger.charge:before:1"))
+    copied.start_parties(*(name for name in NAMES if name != BAD))
+    assert dying.process.wait(60) == -9
+    assert copied.stop("curator") == 0
+    signature = Identity.generate().sign("query", {"label": "moments"})
+    with closing(sqlite3.connect(copied.paths.folder / "curator" / "store.sqlite")) as database, database:
+        assert database.execute("UPDATE queries SET signature = ?", (signature,)).rowcount == 1
+    copied.start_curator()
+    copied.start_parties(BAD)
+    copied.await_state(spb.STUDY_STATE_ABORTED)
+    assert f"{BAD} declined: a check on its side failed" in copied.status().reason
+    refusals = [line for line in copied.log(BAD) if line.get("why")]
+    assert any("the signature of the curator on query is not valid" in line["why"] for line in refusals)
+    assert all(entry["kind"] != "charged" for entry in copied.ledger_entries(BAD))

@@ -216,7 +216,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_analyst_checks_a_release(blocks: Blocks, desk: Path) -> None:
     told = run(blocks.script("Check it first"), desk)
     assert "NOT proven: who signed it" in told
-    assert "and every signer is one that you trust." in told
+    assert "and every signer is the one that you named." in told
 
 
 @runs("docs/analyst.md", "What is in it")
