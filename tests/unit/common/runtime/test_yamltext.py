@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.yamltext import LARGEST_FILE_BYTES, load_yaml
@@ -132,3 +133,10 @@ def test_a_mapping_of_many_keys_is_left_at_its_hundredth(tmp_path: Path) -> None
 
 def test_the_deepest_file_is_read(tmp_path: Path) -> None:
     assert load(tmp_path, "[" * 64 + "]" * 64) == load(tmp_path, "- " * 63 + "[]")
+
+
+@pytest.mark.parametrize("case", ["a decimal of 600,000 digits", "a long hexadecimal number", "many items"])
+def test_what_is_seen_without_parsing_is_not_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+    monkeypatch.setattr(yaml, "load", None)
+    text, why = HOSTILE[case]
+    assert why in complaint(tmp_path, text)
