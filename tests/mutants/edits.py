@@ -65,7 +65,7 @@ NOISE = (
         ("every draw costs all of epsilon", "return cost.epsilon / draws", "return cost.epsilon"),
         ("sensitivities do not add up", "Sensitivity(self.absolute * count,", "Sensitivity(self.absolute,"),
         (
-            "one party's share is sampled at twice the shape",
+            "every share is drawn as all of the noise",
             "shape=self.shape, scale=self.scale, coins",
             "shape=Fraction(1), scale=self.scale, coins",
         ),
@@ -170,7 +170,7 @@ SENSITIVITY = (
         "common/protocol/queries/marginals.py",
         (f"{QUERIES}/test_query_marginals.py", f"{QUERIES}/test_query_weights.py"),
         ("every table has the whole budget", "whole = sum(shares)", "whole = max(shares)"),
-        ("light cells have more than their part", "Fraction(weight, most)", "Fraction(1)"),
+        ("cells of little weight have the noise of the others", "Fraction(weight, most)", "Fraction(1)"),
         (
             "a sum is drawn as one party's own",
             "return sum_law(step, study, TABLE, part=part)",
@@ -460,7 +460,7 @@ PARTY_CHECKS = (
     *_edits(
         "party/table/encode.py",
         f"{PARTY}/table/test_encode.py",
-        ("a row of other length than the roster's", "if rows != expected_rows:", "if False:"),
+        ("a table may have more rows than the roster says", "if rows != expected_rows:", "if False:"),
         ("a person may have several rows", "    if repeated:", "    if False:"),
         ("values outside of the domain are taken", 'broken["outside the domain"] =', "_ ="),
     ),
@@ -523,7 +523,7 @@ LEDGER = (
         ("a lost ledger is a new one", "history_lost=known", "history_lost=False"),
         ("a revoked study keeps its rows", "    drop_snapshot(snapshot_folder(settings, study_hash))\n", ""),
         (
-            "the table is read before the policy is asked",
+            "the table is read for a study beyond the budget",
             "    account.check_room(settings.dataset, cost, settings.cap, delta=settings.shown_delta)\n",
             "",
         ),
