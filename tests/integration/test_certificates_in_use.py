@@ -168,8 +168,8 @@ def test_renewed_before_and_after_it_expires(site: Site) -> None:
     site.submit()
     for party in ("north", "harbour"):
         own_files(site, party)
-        sign(site, party, seconds=25)
-    expires = datetime.now(UTC) + timedelta(seconds=26)
+        sign(site, party, seconds=35)
+    expires = datetime.now(UTC) + timedelta(seconds=36)
     site.start_parties("north", "harbour")
     for party in ("north", "harbour"):
         site.await_event(party, CONNECTED)
