@@ -55,6 +55,10 @@ class Line:
     def close(self) -> None:
         """Nothing to close."""
 
+    def renew(self) -> bool:
+        """No certificate, so none that is renewed."""
+        return False
+
     def greet(self, head: Head) -> Greeting:
         """Tells the ledger's head, and hears which one the curator saw last."""
 
