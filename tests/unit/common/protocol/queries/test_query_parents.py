@@ -432,3 +432,16 @@ def test_a_question_with_more_options_than_the_study_allows_is_refused_before_th
     assert caught.value.code is Code.REFUSED
     single = tuple((feature, (0,)) for feature in range(1, 30))
     check_within(replace(query, candidates=single), step, study)
+
+
+@pytest.mark.parametrize("parents", [None, 3])
+def test_a_question_with_more_parents_than_the_study_allows_is_refused(parents: int | None) -> None:
+    """Candidates are many because parents are few: sets of any size of them would be too many to list."""
+    keys = {"name": "privbayes", "degree": 2, "max_candidates": 4000, "parameter_cells": 64}
+    study = make_study(schema=[categorical(f"x{i}", 2) for i in range(40)], rows=(9000, 9000, 9000), method=keys)
+    step = next(step for step in plan_study(study).steps if step.phase == "structure")
+    listed = tuple((x, tuple(y for y in range(40) if y != x)[: step.limit.candidates]) for x in range(1, 40))
+    query = ChooseParents((0,), listed, step.limit.tables, step.limit.cells, "F", max_parents=2)
+    check_within(query, step, study)
+    with pytest.raises(SynodError, match="has more options than the approved plan allows"):
+        check_within(replace(query, max_parents=parents), step, study)
