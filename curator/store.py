@@ -311,23 +311,15 @@ class Store:
 
     def submission(self, study_hash: bytes, label: str, party: str) -> Submission | None:
         """The header of a stored submission."""
-        rows = self._rows(
-            "SELECT header FROM submissions WHERE study = ? AND label = ? AND party = ?",
-            study_hash,
-            label,
-            party,
-        )
+        statement = "SELECT header FROM submissions WHERE study = ? AND label = ? AND party = ?"
+        rows = self._rows(statement, study_hash, label, party)
         return Submission.from_json(json.loads(rows[0][0])) if rows else None
 
     def payloads(self, study_hash: bytes, label: str, parties: Iterable[str]) -> Iterable[bytes]:
         """The stored answers to a round, in the given order, one at a time."""
+        statement = "SELECT payload FROM submissions WHERE study = ? AND label = ? AND party = ?"
         for party in parties:
-            ((payload,),) = self._rows(
-                "SELECT payload FROM submissions WHERE study = ? AND label = ? AND party = ?",
-                study_hash,
-                label,
-                party,
-            )
+            ((payload,),) = self._rows(statement, study_hash, label, party)
             yield bytes(payload)
 
     def submitters(self, study_hash: bytes, label: str) -> set[str]:
@@ -353,12 +345,11 @@ class Store:
 
     def acknowledge(self, study_hash: bytes, party: str) -> None:
         """Notes that a party knows of a study's end; before there is one, nothing is noted."""
-        self._write(
+        statement = (
             "UPDATE rosters SET acknowledged = 1 WHERE party = ? AND study ="
-            " (SELECT study FROM studies WHERE study = ? AND outcome IS NOT NULL)",
-            party,
-            study_hash,
+            " (SELECT study FROM studies WHERE study = ? AND outcome IS NOT NULL)"
         )
+        self._write(statement, party, study_hash)
 
     def acknowledged(self, study_hash: bytes, party: str) -> bool:
         """Whether the party knows of the study's end."""
