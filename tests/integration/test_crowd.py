@@ -80,7 +80,8 @@ def test_open_calls_of_one_name_are_few_and_others_are_served(served: Site, call
         )
         assert len(refused) == CALLS - MOST_CALLS_OF_A_NAME
         assert {one.code() for one in refused} == {grpc.StatusCode.UNAVAILABLE}
-        assert {one.details() for one in refused} == {"the curator has as many calls open as it takes from valley."}
+        told = "the curator has as many calls open as it takes from the party valley."
+        assert {one.details() for one in refused} == {told}
         assert greet(served, "north") == "synod/v1"
         assert served.status().name == served.study.name
         for one in opened:

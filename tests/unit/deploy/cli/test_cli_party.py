@@ -417,7 +417,7 @@ def test_serve_with_the_certificate_of_another(config: Path, tmp_path: Path) -> 
     synod("certs", "issue", tmp_path / "certs", "valley")
     for source, target in (("ca.pem", "ca.pem"), ("valley.pem", "north.pem"), ("valley.key", "north.key")):
         shutil.copy(tmp_path / "certs" / source, config.parent / target)
-    assert "is for valley, not for north" in complaint(party("serve", config), 4)
+    assert "is for the party valley, not for the party north" in complaint(party("serve", config), 4)
 
 
 def test_doctor_names_what_fails_first(config: Path, tmp_path: Path) -> None:
