@@ -13,6 +13,7 @@ from pathlib import Path
 from bench.reproduction.experiments.plans import ENCODINGS, EXACT_NETWORK, EXACT_TABLES, PRIVBAYES
 from bench.reproduction.points import USUAL_EPSILON, USUAL_PARTIES, Point
 from bench.reproduction.store import Result
+from synod.common.runtime.errors import invalid
 
 RUN_FILE = "run.json"
 BASELINES = {"real": "no privacy", "majority": "majority"}
@@ -197,11 +198,32 @@ def estimate(values: list[float]) -> Estimate:
     return Estimate(statistics.fmean(values), error, len(values))
 
 
-def merge_figures(old: Figures, new: Figures) -> Figures:
-    """The old figures with the new numbers in the places that both have, and the new ones beside."""
+def add_runs(first: Estimate, second: Estimate) -> Estimate:
+    """What `estimate` says of the runs of both together; single runs have no error to know them by."""
+    runs = first.runs + second.runs
+    mean = (first.mean * first.runs + second.mean * second.runs) / runs
+    squares = sum(
+        own.error**2 * own.runs * (own.runs - 1) + own.runs * (own.mean - mean) ** 2 for own in (first, second)
+    )
+    return Estimate(mean, (squares / (runs - 1) / runs) ** 0.5 if runs > 1 else 0.0, runs)
+
+
+def merge_figures(old: Figures, new: Figures, *, first_seed: int = 0) -> Figures:
+    """The old figures with the new numbers in the places that both have, and the new ones beside. With a `first_seed`
+    the new runs are added to as many old ones.
+    """
     rows = {}
     for name in FIGURES:
-        found = {(row.table, row.method, row.x, row.metric): row for row in (*old.rows[name], *new.rows[name])}
+        found = {(row.table, row.method, row.x, row.metric): row for row in old.rows[name]}
+        for row in new.rows[name]:
+            key = (row.table, row.method, row.x, row.metric)
+            before = found[key].estimate if key in found else Estimate(0.0, 0.0, 0)
+            found[key] = replace(row, estimate=add_runs(before, row.estimate)) if first_seed else row
+            if first_seed and before.runs != first_seed:
+                raise invalid(
+                    f"{name} has {before.runs} runs of {row.method}, {row.metric}, where seeds go on at {first_seed}.",
+                    "Begin at the number of runs that the CSV files have, or at 0.",
+                )
         rows[name] = tuple(found[key] for key in sorted(found))
     commits, dates = (
         tuple(sorted({*ours, *theirs}))

@@ -1,14 +1,17 @@
 """What each kind of experiment measures at a point: figures by metric, none where a method refuses."""
 
+import time
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
+from bench.reproduction.experiments.hpdp import count_growth, measure_covariance, measure_kept
 from bench.reproduction.experiments.joint import measure_areas, measure_joint
+from bench.reproduction.experiments.kernel import wrong_by_kernel
 from bench.reproduction.experiments.places import Released, release
-from bench.reproduction.experiments.plans import DISTDIFFGEN, LATER_METHODS
+from bench.reproduction.experiments.plans import DISTDIFFGEN, EXACT_CHOICE, LATER_METHODS
 from bench.reproduction.noisyviews import MAKERS
 from bench.reproduction.points import METHODS, Method, Point
 from bench.reproduction.tables import Rows
@@ -147,10 +150,27 @@ def measure_personal(point: Point, rows: Rows) -> Figures:
     """Distances over attributes, and the misclassification of education."""
     kept = _without_income(rows)
     trained, _ = split_rows(rows.count, rng=np.random.default_rng([point.seed, 11]))
-    keys = {"degree": 4, **method_of(point).keys}
-    made = release(kept, keys, point.parties, point.epsilon, seed=point.seed, kept=trained)
+    method = method_of(point)
+    keys = {"degree": 4, **method.keys}
+    made = release(kept, keys, point.parties, point.epsilon, seed=point.seed, kept=trained, unlimited=method.unlimited)
     education = Rows(kept.name, kept.data, kept.columns, {"education": rows.targets["education"]}, kept.file)
-    return {**measure_place(point, kept, keys), **judge_rows(education, made, point.seed)}
+    wrong = {**judge_rows(education, made, point.seed), **judge_kernel(education, made, point.seed)}
+    return {**measure_place(point, kept, keys), **wrong}
+
+
+def judge_kernel(rows: Rows, made: Released, seed: int) -> Figures:
+    """The wrong shares of a kernel machine on the same fifth of the rows, which learned from released and from real
+    rows.
+    """
+    real, synthetic = attributes_of(rows), make_table(rows.study, made.columns)
+    trained, tested = split_rows(rows.count, rng=np.random.default_rng([seed, 11]))
+    figures: Figures = {}
+    for target in rows.parse_targets():
+        taught = Table(real.names, real.sizes, real.values, tuple(column[trained] for column in real.columns))
+        for which, learned in (("wrong", synthetic), ("real", taught)):
+            share = wrong_by_kernel(real, learned, target, tested, rng=np.random.default_rng(seed))
+            figures[f"{which} {target.label}, kernel"] = share
+    return figures
 
 
 def _without_income(rows: Rows) -> Rows:
@@ -183,17 +203,21 @@ def measure_joint_point(point: Point, rows: Rows) -> Figures:
 
 def measure_two(point: Point, rows: Rows) -> Figures:
     """Misclassification and bytes of two parties; DistDiffGen publishes once for each target, with half of epsilon."""
-    if point.method != DISTDIFFGEN:
-        made = [release(rows, method_of(point).keys, point.parties, point.epsilon, seed=point.seed)]
+    method = method_of(point)
+    if point.method not in {DISTDIFFGEN, EXACT_CHOICE}:
+        made = [release(rows, method.keys, point.parties, point.epsilon, seed=point.seed)]
         wrong = judge_rows(rows, made[0], point.seed)
     else:
         half = str(Decimal(point.epsilon) / 2)
         wrong, made = {}, []
         for label, target in class_targets(rows).items():
-            keys = {**method_of(point).keys, "target": target}
-            made.append(release(rows, keys, point.parties, half, seed=point.seed))
+            keys = {**method.keys, "target": target}
+            own = release(rows, keys, point.parties, half, seed=point.seed, unlimited=method.unlimited)
+            made.append(own)
             asked = Rows(rows.name, rows.data, rows.columns, {label: rows.targets[label]}, rows.file)
-            wrong |= judge_rows(asked, made[-1], point.seed)
+            wrong |= judge_rows(asked, own, point.seed)
+    if method.unlimited:  # steps without limit are not counted
+        return wrong
     sizes = {
         "bytes": float(sum(sum(own.parties.sent) for own in made)),
         "paper_bytes": float(sum(sum(own.parties.paper_sent) for own in made)),
@@ -228,6 +252,13 @@ def measure_rounds(point: Point, rows: Rows) -> Figures:
     return {**figures, "first frontier": float(updates[0]), "last frontier": float(updates[-1])}
 
 
+def measure_seconds(point: Point, rows: Rows) -> Figures:
+    """How long a release takes, in seconds of the processor."""
+    start = time.process_time()
+    release(rows, method_of(point).keys, point.parties, point.epsilon, seed=point.seed)
+    return {"seconds": time.process_time() - start}
+
+
 MEASURES: Mapping[str, Callable[[Point, Rows], Figures]] = {
     "rival": measure_rival_point,
     "rival-bits": measure_rival_bits,
@@ -241,4 +272,8 @@ MEASURES: Mapping[str, Callable[[Point, Rows], Figures]] = {
     "personal": measure_personal,
     "two": measure_two,
     "rounds": measure_rounds,
+    "kept": measure_kept,
+    "covariance": measure_covariance,
+    "growth": count_growth,
+    "seconds": measure_seconds,
 }
