@@ -129,6 +129,10 @@ FIGURES = {
     "degree": Figure("setting", _is_of("degree"), lambda metric: metric == "information", _with_epsilon),
     "personal": Figure("epsilon", _is_of("personal"), _is_quality),
     "joint": Figure("epsilon", _is_of("joint"), _is_any),
+    "kept": Figure("setting", _is_of("kept"), _is_quality),
+    "covariance": Figure("parties", _is_of("covariance"), _is_any),
+    "growth": Figure("setting", _is_of("growth"), _is_any),
+    "seconds": Figure("epsilon", _is_of("seconds"), _is_any),
 }
 
 

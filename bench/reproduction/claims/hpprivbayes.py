@@ -5,7 +5,7 @@ What the printed method reads without paying for it, Synod's pays for or takes a
 
 from math import hypot
 
-from bench.reproduction.claims.comparing import judge_methods, needs, tally_equal, tally_larger
+from bench.reproduction.claims.comparing import judge_line, judge_methods, needs, tally_equal, tally_larger
 from bench.reproduction.claims.verdicts import Judgement, show, tally_falling
 from bench.reproduction.experiments.plans import FEW, HPPRIVBAYES, PRIVBAYES, RATIOS
 from bench.reproduction.lines import NO_POINT
@@ -32,6 +32,10 @@ alike_at_small_epsilon = needs(
     ),
 )
 closer = needs(HPPRIVBAYES, judge_methods("personal", (HPPRIVBAYES,), (PRIVBAYES,), ("tvd",), TABLES))
+
+gets_closer = needs(HPPRIVBAYES, judge_line("personal", (HPPRIVBAYES, PRIVBAYES), ("tvd",), TABLES, tally_falling))
+learns_more = needs(HPPRIVBAYES, judge_line("personal", (HPPRIVBAYES, PRIVBAYES), TARGET, TABLES, tally_falling))
+below_real = needs(HPPRIVBAYES, judge_methods("personal", ("no privacy",), (HPPRIVBAYES, PRIVBAYES), TARGET, TABLES))
 
 
 def _spread_grows(figures: Figures) -> Judgement:

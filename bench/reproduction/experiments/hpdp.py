@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.reproduction.experiments.places import Released, release
+from bench.reproduction.learning import measure_wrong
 from bench.reproduction.points import METHODS, PAPER_HPDP, Point
 from bench.reproduction.tables import Rows, deal_rows
 from synod.common.models.gaussian import parse_model
 from synod.common.protocol.queries.moments import moment_design
-from synod.deploy.evaluate.classifiers import measure_misclassification
-from synod.deploy.evaluate.tables import bit_space, make_table
+from synod.deploy.evaluate.tables import bit_space
 
 Figures = dict[str, float]
 Matrix = NDArray[np.float64]
@@ -23,11 +23,7 @@ Matrix = NDArray[np.float64]
 def measure_kept(point: Point, rows: Rows) -> Figures:
     """Misclassification after a release with so many components."""
     made = _release(rows.on_bits(), point, {"components": int(point.setting)})
-    columns = bit_space(rows.study).decode(made.columns, rows.count)
-    real, synthetic = make_table(rows.study, rows.columns), make_table(rows.study, columns)
-    rng = np.random.default_rng([point.seed, 11])
-    found = measure_misclassification(real, synthetic, rows.parse_targets(), rng=rng)
-    return {f"wrong {label}": shares.synthetic for label, shares in found.items()}
+    return measure_wrong(rows, bit_space(rows.study).decode(made.columns, rows.count), point.seed)
 
 
 def measure_covariance(point: Point, rows: Rows) -> Figures:

@@ -12,6 +12,7 @@ from bench.reproduction.experiments.joint import measure_areas, measure_joint
 from bench.reproduction.experiments.kernel import wrong_by_kernel
 from bench.reproduction.experiments.places import Released, release
 from bench.reproduction.experiments.plans import DISTDIFFGEN, EXACT_CHOICE, LATER_METHODS
+from bench.reproduction.learning import measure_wrong
 from bench.reproduction.noisyviews import MAKERS
 from bench.reproduction.points import METHODS, Method, Point
 from bench.reproduction.tables import Rows
@@ -23,7 +24,6 @@ from bench.rivals.priview import publish_views
 from synod.common.runtime.errors import SynodError
 from synod.common.study.schema import CategoricalAttribute
 from synod.curator.network.evidence import network_from_json
-from synod.deploy.evaluate.classifiers import measure_misclassification
 from synod.deploy.evaluate.information import measure_information
 from synod.deploy.evaluate.marginals import measure_marginals
 from synod.deploy.evaluate.tables import Table, make_table, split_bits
@@ -119,19 +119,7 @@ def measure_trained(point: Point, rows: Rows, extra: Mapping[str, Any] | None = 
     asked, method = rows.with_four_targets(), method_of(point)
     keys = {**method.keys, **(extra or {})}
     made = release(rows, keys, point.parties, point.epsilon, seed=point.seed, kept=trained, unlimited=method.unlimited)
-    return judge_rows(asked, made, point.seed)
-
-
-def judge_rows(rows: Rows, made: Released, seed: int) -> Figures:
-    """The wrong shares of a machine that learned from released rows, of one that learned from real ones, and of the
-    most frequent class; a generator of this seed tests the same fifth as `split_rows`.
-    """
-    real, synthetic = attributes_of(rows), make_table(rows.study, made.columns)
-    rng = np.random.default_rng([seed, 11])
-    found = measure_misclassification(real, synthetic, rows.parse_targets(), rng=rng)
-    figures = {f"wrong {label}": shares.synthetic for label, shares in found.items()}
-    figures |= {f"real {label}": shares.real for label, shares in found.items()}
-    return figures | {f"majority {label}": shares.majority for label, shares in found.items()}
+    return measure_wrong(asked, made.columns, point.seed)
 
 
 def measure_setting(point: Point, rows: Rows) -> Figures:
@@ -154,7 +142,7 @@ def measure_personal(point: Point, rows: Rows) -> Figures:
     keys = {"degree": 4, **method.keys}
     made = release(kept, keys, point.parties, point.epsilon, seed=point.seed, kept=trained, unlimited=method.unlimited)
     education = Rows(kept.name, kept.data, kept.columns, {"education": rows.targets["education"]}, kept.file)
-    wrong = {**judge_rows(education, made, point.seed), **judge_kernel(education, made, point.seed)}
+    wrong = {**measure_wrong(education, made.columns, point.seed), **judge_kernel(education, made, point.seed)}
     return {**measure_place(point, kept, keys), **wrong}
 
 
@@ -206,7 +194,7 @@ def measure_two(point: Point, rows: Rows) -> Figures:
     method = method_of(point)
     if point.method not in {DISTDIFFGEN, EXACT_CHOICE}:
         made = [release(rows, method.keys, point.parties, point.epsilon, seed=point.seed)]
-        wrong = judge_rows(rows, made[0], point.seed)
+        wrong = measure_wrong(rows, made[0].columns, point.seed)
     else:
         half = str(Decimal(point.epsilon) / 2)
         wrong, made = {}, []
@@ -215,7 +203,7 @@ def measure_two(point: Point, rows: Rows) -> Figures:
             own = release(rows, keys, point.parties, half, seed=point.seed, unlimited=method.unlimited)
             made.append(own)
             asked = Rows(rows.name, rows.data, rows.columns, {label: rows.targets[label]}, rows.file)
-            wrong |= judge_rows(asked, own, point.seed)
+            wrong |= measure_wrong(asked, own.columns, point.seed)
     if method.unlimited:  # steps without limit are not counted
         return wrong
     sizes = {

@@ -25,7 +25,7 @@ from tests.support.figures import RUN, make_nothing, make_world
 ALL = [claim for claims in PAPERS.values() for claim in claims]
 MEASURED = [claim for claim in ALL if claim.judge(make_world(is_true=True)).verdict is Verdict.HOLDS]
 PROOFS = ("differentially private", "colludes")
-NOT_RUN = ("PrivGene", "ACS and BR2000", "time is O")
+NOT_RUN = ("PrivGene", "ACS and BR2000")
 NEVER_TRUE = ("DP-CCBN's structure takes",)
 
 
