@@ -12,10 +12,12 @@ from bench.reproduction.claims.verdicts import (
     SHARE_TO_HOLD,
     Verdict,
 )
+from bench.reproduction.experiments.kernel import KERNEL_ROWS
+from bench.reproduction.experiments.plans import FEW, MOST_INFORMATION, THIN
 from bench.reproduction.lines import TITLES, name_metric
 from bench.reproduction.measure import MOST_CANDIDATES
 from bench.reproduction.points import COMPONENTS_EPSILON, PAPER_CONTRIBUTIONS, USUAL_EPSILON, USUAL_PARTIES
-from bench.reproduction.summary import FIGURES, Estimate, Figures, Run
+from bench.reproduction.summary import FIGURES, Estimate, Figures
 from bench.reproduction.tables import MADE
 from bench.rivals import LABEL
 from bench.rivals.catalog import CUT_CONTINGENCY as CUT
@@ -90,7 +92,7 @@ def write_page(figures: Figures, folder: Path) -> Path:
 
 def make_page(figures: Figures) -> str:
     """The whole page."""
-    parts = ["# The papers' claims, measured again", *_introduce(figures.run), *_count(figures), *_explain()]
+    parts = ["# The papers' claims, measured again", *_introduce(figures), *_count(figures), *_explain()]
     for paper, claims in PAPERS.items():
         parts += [f"## {paper}", _claim_table(claims, figures)]
     parts += ["## Figures", "Bars in plots and ± in tables are standard errors over the runs."]
@@ -100,14 +102,15 @@ def make_page(figures: Figures) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _introduce(run: Run) -> Iterator[str]:
+def _introduce(figures: Figures) -> Iterator[str]:
+    run = figures.run
     yield (
         "This page is generated: `python -m bench.reproduction --page-only` rewrites it from the CSV files in "
         "[reproduction/](reproduction/), and a test compares the two. It reads real rows, so nothing in it is private."
     )
     if run.source == MADE:
         yield NOT_THEIRS
-    runs = ", ".join(f"{count} runs of {TITLES[table]} (seeds 0 to {count - 1})" for table, count in run.runs.items())
+    runs = "; ".join(_count_runs(figures, table) for table in run.runs)
     dates = " to ".join(sorted({run.dates[0], run.dates[-1]}))
     yield f"""\
 - made by `{run.command}`, on a machine with {run.cores} cores that did other work beside
@@ -117,6 +120,18 @@ def _introduce(run: Run) -> Iterator[str]:
   differ from each other, which these figures do not show
 - threshold t = 0, one full share of noise in every sum, as the papers have it. Synod's default t = 1 multiplies the
   variance of a sum's noise by K/(K - 1)"""
+
+
+def _count_runs(figures: Figures, table: str) -> str:
+    """How many runs the numbers of a table have; figures with fewer are named. What needs no seed was computed once."""
+    counts = {
+        name: min(found)
+        for name, rows in figures.rows.items()
+        if (found := [row.estimate.runs for row in rows if row.table == table and row.estimate.runs > 1])
+    }
+    most = max(counts.values(), default=1)
+    fewer = "".join(f", of {name} {count}" for name, count in counts.items() if count < most)
+    return f"{most} runs of {TITLES[table]} (seeds 0 to {most - 1}){fewer}"
 
 
 def _count(figures: Figures) -> Iterator[str]:
@@ -144,7 +159,14 @@ def _explain() -> Iterator[str]:
 - these rules were not fixed beforehand: Student's t, **undecided**, the {SHARE_TO_BE_EQUAL:.0%}, both rules for figure
   8 of DP-SUBN and the third run of Adult came after a look at one and two runs; that PriView is compared under an equal
   cut, that a frontier of the same size does not shrink, and that a tenth decides whether MWEM is better than Uniform,
-  after a look at their numbers too. The numbers stand beside each verdict
+  after a look at their numbers too; those for the seconds, covariances and growth of HPDP-DP and for the granularities
+  of DPCocGen, after a look at one run. The numbers stand beside each verdict
+- lines with `exact` in their name are not private: a step of theirs has an ε of a million, which shows what the noise
+  of the others does. `{MOST_INFORMATION}` is the best network that a greedy search finds without noise
+- thinner than the papers: bits of Adult (figures 5 and 7 of PrivBayes) at ε = {", ".join(THIN)}; β and θ at ε =
+  {" and ".join(FEW)}. The kernel machines of HPPrivBayes learn from {KERNEL_ROWS:,} rows and are tested on as many, and
+  its Adult has our bins and no income
+- seconds are those of the processor, of all parties and the curator in one process, without encryption
 - *(beside)*: on a table that the paper did not have; it does not decide
 - `dp-subn` is the sequential update with the split of ε that Synod takes by default; `dp-subn, paper's split` has four
   quarters, `dp-subn, joint` is ours

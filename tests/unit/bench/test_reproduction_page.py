@@ -12,7 +12,18 @@ from bench.reproduction.page import FOLDER, PAGE, make_page
 from bench.reproduction.plots import draw_figures
 from bench.reproduction.points import Point
 from bench.reproduction.store import Result
-from bench.reproduction.summary import FIGURES, Figures, merge_figures, read_figures, summarize, write_figures
+from bench.reproduction.summary import (
+    FIGURES,
+    Estimate,
+    Figures,
+    add_runs,
+    estimate,
+    merge_figures,
+    read_figures,
+    summarize,
+    write_figures,
+)
+from synod.common.runtime.errors import SynodError
 from tests.support.figures import LATER_FIGURES, RUN, make_nothing, make_world
 
 LARGEST_PICTURE = 60_000
@@ -58,6 +69,41 @@ def test_measuring_a_part_keeps_the_other_numbers() -> None:
         name: set(rows) for name, rows in old.rows.items() if name != "rivals"
     }
     assert merged.run.commits == ("abc", "xyz")
+
+
+def test_added_runs_are_as_if_all_had_been_measured_at_once() -> None:
+    numbers = [0.3, 0.1, 0.7, 0.2, 0.25]
+    for cut in range(1, 5):
+        added = add_runs(estimate(numbers[:cut]), estimate(numbers[cut:]))
+        assert added.runs == 5
+        assert added.mean == pytest.approx(estimate(numbers).mean)
+        assert added.error == pytest.approx(estimate(numbers).error)
+    assert add_runs(Estimate(0.0, 0.0, 0), estimate([0.4])) == estimate([0.4])
+
+
+def test_runs_are_added_to_those_before_them() -> None:
+    old = make_world(is_true=True)  # three runs of everything
+    more = replace(make_nothing(), rows={**make_nothing().rows, "rivals": make_world(is_true=False).rows["rivals"]})
+    merged = merge_figures(old, more, first_seed=3)
+    assert {row.estimate.runs for row in merged.rows["rivals"]} == {6}
+    assert {row.estimate.runs for row in merged.rows["views"]} == {3}
+
+
+def test_runs_that_are_there_already_are_not_added_again() -> None:
+    world = make_world(is_true=True)
+    with pytest.raises(SynodError, match="where seeds go on at 2"):
+        merge_figures(world, world, first_seed=2)
+    with pytest.raises(SynodError, match="where seeds go on at 3"):
+        merge_figures(merge_figures(world, world, first_seed=3), world, first_seed=3)
+
+
+def test_the_page_says_how_many_runs_its_numbers_have() -> None:
+    world = make_world(is_true=True)
+    assert "3 runs of Adult (seeds 0 to 2)" in make_page(world)
+    fewer = tuple(replace(row, estimate=replace(row.estimate, runs=2)) for row in world.rows["kept"])
+    page = make_page(replace(world, rows={**world.rows, "kept": fewer}))
+    assert "3 runs of Adult (seeds 0 to 2), of kept 2" in page
+    assert "3 runs of NLTCS (seeds 0 to 2);" in page
 
 
 def test_a_part_goes_into_a_folder_that_has_the_rest(tmp_path: Path) -> None:
