@@ -13,7 +13,7 @@ from bench.reproduction.claims.verdicts import (
     Verdict,
 )
 from bench.reproduction.experiments.kernel import KERNEL_ROWS
-from bench.reproduction.experiments.plans import FEW, MOST_INFORMATION, THIN
+from bench.reproduction.experiments.plans import FEW, MOST_INFORMATION, RATIO_EPSILONS, THIN
 from bench.reproduction.lines import TITLES, name_metric
 from bench.reproduction.measure import MOST_CANDIDATES
 from bench.reproduction.points import COMPONENTS_EPSILON, PAPER_CONTRIBUTIONS, USUAL_EPSILON, USUAL_PARTIES
@@ -163,9 +163,10 @@ def _explain() -> Iterator[str]:
   of DPCocGen, after a look at one run. The numbers stand beside each verdict
 - lines with `exact` in their name are not private: a step of theirs has an ε of a million, which shows what the noise
   of the others does. `{MOST_INFORMATION}` is the best network that a greedy search finds without noise
-- thinner than the papers: bits of Adult (figures 5 and 7 of PrivBayes) at ε = {", ".join(THIN)}; β and θ at ε =
-  {" and ".join(FEW)}. The kernel machines of HPPrivBayes learn from {KERNEL_ROWS:,} rows and are tested on as many, and
-  its Adult has our bins and no income
+- thinner than the papers: bits of Adult (figure 5 of PrivBayes) at ε = {", ".join(THIN)}; its classifiers of bits
+  (figure 7) and of exact networks and tables (figure 11), β and θ at ε = {" and ".join(FEW)}. The kernel machines of
+  HPPrivBayes learn from {KERNEL_ROWS:,} rows and are tested on as many; its Adult has our bins and no income; its ratios
+  are at ε = {", ".join(RATIO_EPSILONS)}
 - seconds are those of the processor, of all parties and the curator in one process, without encryption
 - *(beside)*: on a table that the paper did not have; it does not decide
 - `dp-subn` is the sequential update with the split of ε that Synod takes by default; `dp-subn, paper's split` has four

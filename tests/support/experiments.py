@@ -122,7 +122,7 @@ def _encodings(is_true: bool) -> Iterator[Number]:
 def _tuned(is_true: bool) -> Iterator[Number]:
     places = {"beta": (0.05, 0.2, 0.3, 0.5, 0.9), "theta": (0.5, 3, 4, 6, 12)}
     for (figure, axis), table, epsilon in product(places.items(), TABLES, ("0.2", "0.8")):
-        for x, metric in product(axis, ("tvd3", f"wrong {TARGETS[table][0]}")):
+        for x, metric in product(axis, ("tvd3", "wrong gender" if table == "adult" else "wrong outside")):
             is_end = x in {axis[0], axis[-1]}
             yield figure, table, f"privbayes, ε = {epsilon}", x, metric, 0.3 if is_end == is_true else 0.1
 
@@ -141,7 +141,7 @@ def _personal(is_true: bool) -> Iterator[Number]:
         yield "personal", "adult", "no privacy", x, "wrong education", 0.01 if is_true else 0.5
         for name, ratio in (("1/6", 1 / 6), ("1/2", 1 / 2)):
             spread = 1 - ratio if is_true else ratio
-            yield "personal", "adult", f"hpprivbayes, r = {name}", x, "wrong education", 0.1 + spread * x / 2
+            yield "personal", "adult", f"hpprivbayes, r = {name}", x, "wrong education, kernel", 0.1 + spread * x / 2
 
 
 def _joint(is_true: bool) -> Iterator[Number]:

@@ -184,7 +184,7 @@ beats_distdiffgen = needs(DISTDIFFGEN, _beats_distdiffgen)
 
 
 def _sends_less_than_distdiffgen(figures: Figures) -> Judgement:
-    """Figure 8, with Synod's DistDiffGen: both of its sums are encrypted, and nodes are chosen from what they release."""
+    """Figure 8, with Synod's DistDiffGen: its two sums are encrypted, and nodes are chosen from what they release."""
     judged = judge_methods("two-parties", ("dp-subn",), (DISTDIFFGEN,), ("bytes",), TABLES)(figures)
     if judged.verdict is Verdict.UNKNOWN:
         return judged

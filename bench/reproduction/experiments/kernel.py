@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from synod.deploy.evaluate.classifiers import Target, classes_of, indicators_of
 from synod.deploy.evaluate.tables import Table
 
-KERNEL_ROWS = 4_000
+KERNEL_ROWS = 2_000
 """The most rows that a kernel machine learns from, and that it is tested on."""
 
 

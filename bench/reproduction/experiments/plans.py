@@ -102,6 +102,7 @@ THIN = ("0.05", "0.2", "0.8")
 """For bits of Adult, whose networks take ten times as long as those of whole codes, half a minute at epsilon 1.6."""
 ON_BITS = ("privbayes, binary", "privbayes, gray")
 PERSONAL_EPSILONS = ("0.2", "0.4", "0.6", "0.8", "1")
+RATIO_EPSILONS = ("0.2", "0.6", "1")
 BETAS = ("0.05", "0.1", "0.2", "0.3", "0.4", "0.5", "0.7", "0.9")
 THETAS = ("0.5", "1", "2", "3", "4", "5", "6", "8", "12")
 DEGREES = ("1", "2", "3", "4")
@@ -142,28 +143,23 @@ EXPERIMENTS = (
     Experiment(
         "place-trained",
         {
-            "nltcs": (PRIVBAYES, EXACT_NETWORK, EXACT_TABLES),
-            "adult": ("privbayes, vanilla", "privbayes, hierarchical", EXACT_NETWORK, EXACT_TABLES),
+            "nltcs": (PRIVBAYES,),
+            "adult": ("privbayes, vanilla", "privbayes, hierarchical"),
         },
     ),
+    Experiment("place-trained", dict.fromkeys(("nltcs", "adult"), (EXACT_NETWORK, EXACT_TABLES)), FEW),
     Experiment("place", {"adult": ON_BITS}, THIN),
-    Experiment("place-trained", {"adult": ON_BITS}, THIN),
+    Experiment("place-trained", {"adult": ON_BITS}, FEW),
     Experiment("beta", dict.fromkeys(("nltcs", "adult"), (PRIVBAYES,)), FEW, settings=BETAS),
     Experiment("theta", dict.fromkeys(("nltcs", "adult"), (PRIVBAYES,)), FEW, settings=THETAS),
     Experiment("joint", {"adult": JOINT}, ("0.05", "0.1", "0.2", "0.5", "1")),
     Experiment("degree", {"adult": (PRIVBAYES, HPPRIVBAYES, EXACT_ORDER)}, FEW, settings=DEGREES),
     Experiment(
         "personal",
-        {
-            "adult": (
-                PRIVBAYES,
-                HPPRIVBAYES,
-                *(f"hpprivbayes, {w}" for w in WEIGHTS),
-                *(f"hpprivbayes, r = {r}" for r in RATIOS),
-            )
-        },
+        {"adult": (PRIVBAYES, HPPRIVBAYES, *(f"hpprivbayes, {weights}" for weights in WEIGHTS))},
         PERSONAL_EPSILONS,
     ),
+    Experiment("ratio", {"adult": tuple(f"hpprivbayes, r = {ratio}" for ratio in RATIOS)}, RATIO_EPSILONS),
     Experiment("two", {"adult": ("dp-subn", DISTDIFFGEN, EXACT_CHOICE)}, parties=(2,)),
     Experiment("rounds", {"adult": ("dp-subn",)}, FEW, parties=(2, 6, 10)),
     Experiment("kept", {"adult": (PAPER_HPDP,)}, (COMPONENTS_EPSILON,), (USUAL_PARTIES,), settings=KEPT),
