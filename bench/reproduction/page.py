@@ -165,7 +165,7 @@ def _explain() -> Iterator[str]:
   of the others does. `{MOST_INFORMATION}` is the best network that a greedy search finds without noise
 - thinner than the papers: bits of Adult (figure 5 of PrivBayes) at ε = {", ".join(THIN)}; its classifiers of bits
   (figure 7) and of exact networks and tables (figure 11), β and θ at ε = {" and ".join(FEW)}. The kernel machines of
-  HPPrivBayes learn from {KERNEL_ROWS:,} rows and are tested on as many; its Adult has our bins and no income; its ratios
+  HPPrivBayes learn from {KERNEL_ROWS:,} rows and are tested on as many; its Adult has our bins and no income; ratios
   are at ε = {", ".join(RATIO_EPSILONS)}
 - seconds are those of the processor, of all parties and the curator in one process, without encryption
 - *(beside)*: on a table that the paper did not have; it does not decide
