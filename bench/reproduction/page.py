@@ -73,7 +73,7 @@ NUMBERS = {
     "personal": ("tvd2", "tvd3", "wrong "),
     "joint": ("hellinger", "relative", "area "),
     "kept": ("wrong ",),
-    "covariance": ("relative error",),
+    "covariance": ("millionths",),
     "growth": ("seconds", "components", "matrices", "models", "rows"),
     "seconds": ("seconds",),
 }
@@ -160,7 +160,8 @@ def _explain() -> Iterator[str]:
   8 of DP-SUBN and the third run of Adult came after a look at one and two runs; that PriView is compared under an equal
   cut, that a frontier of the same size does not shrink, and that a tenth decides whether MWEM is better than Uniform,
   after a look at their numbers too; those for the seconds, covariances and growth of HPDP-DP and for the granularities
-  of DPCocGen, after a look at one run. The numbers stand beside each verdict
+  of DPCocGen, after a look at one run; that MODL's own partition decides its figures 3 to 5 beside ours, after a look
+  at five. The numbers stand beside each verdict
 - lines with `exact` in their name are not private: a step of theirs has an ε of a million, which shows what the noise
   of the others does. `{MOST_INFORMATION}` is the best network that a greedy search finds without noise
 - thinner than the papers: bits of Adult (figure 5 of PrivBayes) at ε = {", ".join(THIN)}; its classifiers of bits

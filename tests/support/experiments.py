@@ -46,7 +46,7 @@ def _hpdp(is_true: bool) -> Iterator[Number]:
         yield "kept", "adult", "hpdp-dp, linear on bits", kept, f"wrong {label}", 1 / kept if is_true else kept / 50
     for table, parties in product(TABLES, (2, 10)):
         error = 1 / parties if is_true else parties
-        yield "covariance", table, "weighted mean of local covariances", parties, "relative error", error
+        yield "covariance", table, "weighted mean of local covariances", parties, "millionths", error
     for rows, attributes in product((10_000, 40_000), (13, 52)):
         method = f"{attributes} attributes"
         seconds = attributes**2 + rows / 100 if is_true else rows * attributes**2 / 100
@@ -153,10 +153,11 @@ def _joint(is_true: bool) -> Iterator[Number]:
         coarse = (0.05 if x < 0.5 else 0.4) if is_true else (0.6 if x < 0.5 else 0.1)
         yield "joint", "adult", "dpcocgen, 144 parts", x, "hellinger", coarse
         change = 1.5 - x if is_true else 0.5 + x
-        levels = (0.2, 0.2, 0.6) if is_true else (0.8, 0.6, 0.2)
-        for method, level in zip(("dpcocgen", "privbayes", "histogram"), levels, strict=True):
+        levels = (0.2, 0.2, 0.2, 0.6) if is_true else (0.8, 0.8, 0.6, 0.2)
+        for method, level in zip(("dpcocgen", "dpcocgen, modl", "privbayes", "histogram"), levels, strict=True):
             yield "joint", "adult", method, x, "relative", level * change
-        shares = (0.9, 0.6, 0.6, 0.9) if is_true else (0.5, 0.8, 0.8, 0.95)
+        shares = (0.9, 0.9, 0.6, 0.6, 0.9) if is_true else (0.5, 0.5, 0.8, 0.8, 0.95)
+        named = ("dpcocgen", "dpcocgen, modl", "privbayes", "histogram", "no privacy")
         for metric in areas:
-            for method, share in zip(("dpcocgen", "privbayes", "histogram", "no privacy"), shares, strict=True):
+            for method, share in zip(named, shares, strict=True):
                 yield "joint", "adult", method, x, metric, share

@@ -108,7 +108,7 @@ def noise_is_central(figures: Figures) -> Judgement:
 
 def better_covariance(figures: Figures) -> Judgement:
     """Section 5.3: the paper's reason for the claim before, without noise."""
-    return judge_trend(figures, "covariance", (MEAN_COVARIANCE,), ("relative error",), BOTH, tally_falling)
+    return judge_trend(figures, "covariance", (MEAN_COVARIANCE,), ("millionths",), BOTH, tally_falling)
 
 
 def sends_few_numbers(figures: Figures) -> Judgement:

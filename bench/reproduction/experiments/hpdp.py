@@ -27,14 +27,14 @@ def measure_kept(point: Point, rows: Rows) -> Figures:
 
 
 def measure_covariance(point: Point, rows: Rows) -> Figures:
-    """How far the weighted mean of owners' own covariances is from that of all rows, over the latter's norm. NOT
-    private: no noise, so that the estimate alone is seen.
+    """How far the weighted mean of owners' own covariances is from that of all rows, in millionths of the latter's
+    norm. NOT private: no noise, so that the estimate alone is seen.
     """
     dealt = deal_rows(rows.on_bits().columns, point.parties, rng=np.random.default_rng(point.seed))
     parts = [np.stack(part).astype(np.float64) for part in dealt]
     pooled = _covariance(np.concatenate(parts, axis=1))
     mean = sum(_covariance(part) * part.shape[1] for part in parts) / rows.count
-    return {"relative error": float(np.linalg.norm(mean - pooled) / np.linalg.norm(pooled))}
+    return {"millionths": float(1e6 * np.linalg.norm(mean - pooled) / np.linalg.norm(pooled))}
 
 
 def _covariance(columns: Matrix) -> Matrix:

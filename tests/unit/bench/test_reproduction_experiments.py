@@ -272,7 +272,7 @@ def test_covariances_are_off_by_what_their_means_differ() -> None:
     lost = np.linalg.norm(centred.T @ centred / 2)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Rows, "on_bits", lambda self: self)
-        found = measure_covariance(point, rows)["relative error"]
+        found = measure_covariance(point, rows)["millionths"] / 1e6
     assert found == pytest.approx(lost / np.linalg.norm(np.cov(columns, bias=True)))
 
 
