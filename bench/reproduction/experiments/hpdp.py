@@ -18,6 +18,7 @@ from synod.deploy.evaluate.tables import bit_space
 
 Figures = dict[str, float]
 Matrix = NDArray[np.float64]
+REPEATED = 3
 
 
 def measure_kept(point: Point, rows: Rows) -> Figures:
@@ -44,19 +45,21 @@ def _covariance(columns: Matrix) -> Matrix:
 
 def count_growth(point: Point, rows: Rows) -> Figures:
     """Seconds of the processor for a release of so many attributes (the point's method) and rows (its setting), without
-    encryption; and the numbers that are sent: scatter matrices, models and rows.
+    encryption, the least of a few since other work only adds to them; and the numbers that are sent: scatter matrices, models and rows.
     """
     bits, kept = rows.on_bits(), np.arange(int(point.setting) if rows.file else rows.count)
     names = [attribute.name for attribute in bits.study.attributes]
     asked = bits.of_attributes(names[: int(point.method.split()[0])])
-    start = time.process_time()
-    made = _release(asked, point, {}, kept)
-    seconds = time.process_time() - start
+    seconds = []
+    for _ in range(REPEATED):
+        start = time.process_time()
+        made = _release(asked, point, {}, kept)
+        seconds.append(time.process_time() - start)
     design = moment_design(made.study)
     model = parse_model(made.publication.model, design)
     attributes, components = model.loadings.shape
     return {
-        "seconds": seconds,
+        "seconds": min(seconds),
         "components": float(components),
         "matrices": float(point.parties * design.length),
         "models": float(point.parties * (model.loadings.size + attributes + 1)),
