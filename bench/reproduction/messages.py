@@ -4,18 +4,21 @@
 is the DP-SUBN paper's way to count the same tables (V, VI-F): two ciphertexts of 1,024 bits for each cell and party.
 """
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import comb
 from typing import TypeVar
 
 from synod.common.crypto.packing import plan_slots
+from synod.common.methods.dp_subn import DpSubn
 from synod.common.privacy.laws import TABLE
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query, SumQuery, sum_law
 from synod.common.protocol.steps import QueryKind
 from synod.common.study.features import sizes_of
 from synod.common.study.study import Study
+from synod.curator.covers.views import design_views
 from synod.deploy.simulate import InProcessParties
 
 AnswerT = TypeVar("AnswerT")
@@ -70,6 +73,21 @@ def forecast_candidates(study: Study) -> dict[str, float]:
         "degree": degree,
         "candidates": most_candidates(features, degree),
     }
+
+
+def formula_of_updates(study: Study) -> float:
+    """The bytes of a DP-SUBN run by section VI-F, of d binary attributes, degrees k of the network and k' of the search
+    frontier, and as few views as pairs allow, of the mean size v of those that are asked: K t1 ((d - 1) 2^(k'+2) + n_v
+    2^(v+2) + (d - k) 2^(k+2)) bits.
+    """
+    method, sizes = study.method, sizes_of(study)
+    assert isinstance(method, DpSubn)
+    count, parties = len(sizes), len(study.roster)
+    network, frontier = (int(cells).bit_length() - 2 for cells in (method.parameter_cells, method.frontier_cells))
+    width = statistics.fmean(len(view) for view in design_views(sizes, method.max_view_cells))
+    views = count * (count - 1) / (width * (width - 1))
+    tables = (count - 1) * 2 ** (frontier + 2) + views * 2 ** (width + 2) + (count - network) * 2 ** (network + 2)
+    return parties * tables * PAPER_BYTES_PER_CELL / 2
 
 
 def _sums(features: int, degree: int) -> Sequence[tuple[str, int, int]]:

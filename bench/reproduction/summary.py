@@ -123,7 +123,7 @@ FIGURES = {
     "messages-epsilon": Figure("epsilon", lambda r: _is_message(r) and _at_usual_parties(r), _is_size),
     "priview": Figure("epsilon", _is_of("rival-bits"), _is_distance),
     "two-parties": Figure("epsilon", _is_of("two"), lambda metric: _is_quality(metric) or _is_size(metric)),
-    "rounds": Figure("parties", _is_of("rounds"), _is_any, _with_epsilon),
+    "rounds": Figure("parties", lambda r: r.point.kind in {"rounds", "formula"}, _is_any, _with_epsilon),
     "rivals": Figure("epsilon", _is_rival, _is_distance),
     "trained": Figure("epsilon", _is_trained, _is_quality),
     "scores": Figure("epsilon", _is_of("place"), lambda metric: metric == "information"),

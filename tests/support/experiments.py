@@ -37,6 +37,8 @@ def _subn(is_true: bool) -> Iterator[Number]:
     for epsilon, x in product(("0.2", "0.8"), (2, 10)):
         method = f"dp-subn, ε = {epsilon}"
         yield "rounds", "adult", method, x, "rounds", 1e6 if is_true else 10
+        yield "rounds", "adult", method, x, "paper_bytes", 1_000 * x
+        yield "rounds", "adult", method, x, "formula", (1_000 if is_true else 2_000) * x
         yield "rounds", "adult", method, x, "first frontier", 200
         yield "rounds", "adult", method, x, "last frontier", 100 if is_true else 300
 

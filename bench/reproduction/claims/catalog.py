@@ -52,6 +52,7 @@ DP_SUBN = (
     Claim("Fig. 8", "DP-SUBN sends less than DistDiffGen (two parties)", subn.sends_less_than_distdiffgen),
     Claim("VI-F", "DP-CCBN's structure takes K t₁ d C(d, k+1) 2^(k+2) bits", subn.formula_of_candidates),
     Claim("VI-F", "DP-SUBN needs a round for each cell: 2^(l+1) for each view of l attributes", subn.formula_of_rounds),
+    Claim("VI-F", "DP-SUBN takes K t₁ ((d-1) 2^(k'+2) + nᵥ 2^(v+2) + (d-k) 2^(k+2)) bits", subn.formula_of_messages),
     Claim("VII-D", "the search frontier gets smaller from party to party", subn.frontier_shrinks),
     Claim(
         "VI-E",

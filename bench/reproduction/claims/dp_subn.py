@@ -281,6 +281,24 @@ def formula_of_rounds(figures: Figures) -> Judgement:
     return Judgement(Verdict.HOLDS if most >= least else Verdict.FAILS, text + ", ".join(told))
 
 
+def formula_of_messages(figures: Figures) -> Judgement:
+    """Section VI-F: the paper's size of all messages of DP-SUBN, against the tables that a run asks for."""
+    told, near = [], []
+    for epsilon in ("0.2", "0.8"):
+        formula, counted = (
+            figures.series("rounds", TABLES[0], f"dp-subn, ε = {epsilon}", metric)
+            for metric in ("formula", "paper_bytes")
+        )
+        line = divide_lines(formula, counted)
+        near += [abs(estimate.mean - 1) <= SHARE_TO_BE_EQUAL for estimate in line.values()]
+        told += [f"{show_ends(line)} parties (ε = {epsilon})"] if len(line) > 1 else []
+    if not told:
+        return NOTHING
+    tally = Tally(sum(near), 0, len(near) - sum(near))
+    why = "a view of v bits has 2^v cells, where the formula has twice as many"
+    return Judgement(tally.verdict, f"the formula over the counted size: {', '.join(told)}; {why}")
+
+
 def frontier_shrinks(figures: Figures) -> Judgement:
     """Section VII-D: the cells of the last party's search frontier against those of the first one's. A frontier of the
     same size does not shrink.

@@ -45,7 +45,8 @@ def _covariance(columns: Matrix) -> Matrix:
 
 def count_growth(point: Point, rows: Rows) -> Figures:
     """Seconds of the processor for a release of so many attributes (the point's method) and rows (its setting), without
-    encryption, the least of a few since other work only adds to them; and the numbers that are sent: scatter matrices, models and rows.
+    encryption, the least of a few since other work only adds to them; and the numbers that are sent: scatter matrices,
+    models and rows.
     """
     bits, kept = rows.on_bits(), np.arange(int(point.setting) if rows.file else rows.count)
     names = [attribute.name for attribute in bits.study.attributes]

@@ -14,9 +14,10 @@ from bench.reproduction.experiments.kernel import wrong_by_kernel
 from bench.reproduction.experiments.places import Released, release
 from bench.reproduction.experiments.plans import DISTDIFFGEN, EXACT_CHOICE, LATER_METHODS
 from bench.reproduction.learning import measure_wrong
+from bench.reproduction.messages import formula_of_updates
 from bench.reproduction.noisyviews import MAKERS
 from bench.reproduction.points import METHODS, Method, Point
-from bench.reproduction.tables import Rows
+from bench.reproduction.tables import Rows, study_for
 from bench.rivals.answers import mean_distance
 from bench.rivals.catalog import measure_classifier, measure_rival
 from bench.rivals.classifiers import split_rows
@@ -256,6 +257,11 @@ def measure_seconds(point: Point, rows: Rows) -> Figures:
     return {"seconds": time.process_time() - start}
 
 
+def measure_formula(point: Point, rows: Rows) -> Figures:
+    """The paper's size of a run's messages, from the study alone."""
+    return {"formula": formula_of_updates(study_for(rows, dict(method_of(point).keys), point.parties, point.epsilon))}
+
+
 MEASURES: Mapping[str, Callable[[Point, Rows], Figures]] = {
     "rival": measure_rival_point,
     "rival-bits": measure_rival_bits,
@@ -270,6 +276,7 @@ MEASURES: Mapping[str, Callable[[Point, Rows], Figures]] = {
     "ratio": measure_ratio,
     "two": measure_two,
     "rounds": measure_rounds,
+    "formula": measure_formula,
     "kept": measure_kept,
     "covariance": measure_covariance,
     "growth": count_growth,

@@ -162,6 +162,7 @@ EXPERIMENTS = (
     Experiment("ratio", {"adult": tuple(f"hpprivbayes, r = {ratio}" for ratio in RATIOS)}, RATIO_EPSILONS),
     Experiment("two", {"adult": ("dp-subn", DISTDIFFGEN, EXACT_CHOICE)}, parties=(2,)),
     Experiment("rounds", {"adult": ("dp-subn",)}, FEW, parties=(2, 6, 10)),
+    Experiment("formula", {"adult": ("dp-subn",)}, FEW, parties=(2, 6, 10)),
     Experiment("kept", {"adult": (PAPER_HPDP,)}, (COMPONENTS_EPSILON,), (USUAL_PARTIES,), settings=KEPT),
     Experiment("covariance", dict.fromkeys(("nltcs", "adult"), (MEAN_COVARIANCE,)), ("",), parties=PARTIES),
     Experiment("growth", {"adult": GROWN}, (COMPONENTS_EPSILON,), (USUAL_PARTIES,), settings=ROW_COUNTS),

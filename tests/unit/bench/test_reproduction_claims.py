@@ -16,7 +16,7 @@ from bench.reproduction.claims.dp_subn import (
 )
 from bench.reproduction.claims.verdicts import Judgement, Series, Tally, Verdict
 from bench.reproduction.experiments.plans import LATER_METHODS
-from bench.reproduction.messages import forecast_candidates
+from bench.reproduction.messages import forecast_candidates, formula_of_updates
 from bench.reproduction.summary import Estimate, Figures, Row
 from bench.reproduction.tables import make_rows, study_for
 from synod.common.study.study import known_methods
@@ -152,6 +152,17 @@ def test_the_degree_is_found_from_the_counted_bytes(epsilon: str) -> None:
     forecast = forecast_candidates(study)
     assert find_degree(forecast["paper_bytes"]) == forecast["degree"] > 0
     assert candidate_bytes(int(forecast["degree"])) == forecast["paper_bytes"]
+
+
+def test_the_formula_of_updates_is_that_of_the_paper() -> None:
+    """Four bits, views of two: six pairs; degrees 1 of the network and 2 of the frontier. Each cell of a table, of
+    2^(k+1), takes two ciphertexts, each of a view, of 2^v, four.
+    """
+    keys = {"name": "dp-subn", "encoding": "binary", "parameter_cells": 4, "frontier_cells": 8, "max_view_cells": 4}
+    rows = make_rows("nltcs", 1_000)
+    few = rows.of_attributes([attribute.name for attribute in rows.study.attributes[:4]])
+    tables = 3 * 2**4 + 6 * 2**4 + 3 * 2**3
+    assert formula_of_updates(study_for(few, keys, 3, "1")) == 3 * tables * 1_024 / 8
 
 
 def test_the_formula_of_candidates_counts_too_much() -> None:
