@@ -314,16 +314,15 @@ def test_kernel_machines_are_told_beside_linear_ones(monkeypatch: pytest.MonkeyP
 
 
 def test_shares_are_those_of_the_evaluation() -> None:
-    """What is kept of real rows is what `synod evaluate` would measure each time."""
+    """What is kept of real rows is what `synod evaluate` would measure each time, also for another seed."""
     rows = ROWS["nltcs"]
     synthetic = [column[::-1] for column in rows.columns]
     real, other = make_table(rows.study, rows.columns), make_table(rows.study, synthetic)
-    rng = np.random.default_rng([4, 11])
-    expected = measure_misclassification(real, other, rows.parse_targets(), rng=rng)
-    for _ in range(2):
-        found = measure_wrong(rows, synthetic, 4)
+    for seed in (4, 4, 5):
+        rng = np.random.default_rng([seed, 11])
+        expected = measure_misclassification(real, other, rows.parse_targets(), rng=rng)
+        found = measure_wrong(rows, synthetic, seed)
         for label, shares in expected.items():
             assert found[f"wrong {label}"] == shares.synthetic
-            assert found[f"real {label}"] == pytest.approx(shares.real, abs=0.005)
+            assert found[f"real {label}"] == shares.real
             assert found[f"majority {label}"] == shares.majority
-    assert measure_wrong(rows, synthetic, 5) != found
