@@ -23,6 +23,9 @@ METHODS: dict[str, dict[str, Any]] = {
     "dp-subn, sequential, paper's split": {"name": "dp-subn", "split": "paper"},
     "dp-subn, joint, paper's split": {"name": "dp-subn", "update": "joint", "split": "paper"},
     "privbayes": {"name": "privbayes"},
+    "hpprivbayes": {"name": "hpprivbayes"},
+    "hpprivbayes, rare values": {"name": "hpprivbayes", "weights": "rare"},
+    "hpprivbayes, frequent values": {"name": "hpprivbayes", "weights": "frequent"},
     "independent": {"name": "independent"},
     "independent, score R": {"name": "independent", "score": "R"},
 }

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from pydantic import BeforeValidator, Field
 
 from synod.common.models.candidates import Score, shortlist_length
-from synod.common.models.usefulness import largest_table
+from synod.common.models.usefulness import LARGEST_TABLE, largest_table
 from synod.common.protocol.steps import Limit
 from synod.common.runtime.errors import invalid
 from synod.common.study.encoding import codings_of
@@ -95,6 +95,16 @@ def check_cells(cells: int, study: Study) -> int:
             "Leave the number of cells out, or write 0.",
         )
     return cells
+
+
+def most_parents(study: Study) -> int:
+    """How many parents a feature can have at all: all others, and no more than the largest table has room for."""
+    return min(base_count(study) - 1, LARGEST_TABLE.bit_length() - 2)
+
+
+def limit_parents(degree: int | None, study: Study) -> int | None:
+    """The most parents that a query names where there are at most `degree`; None where cells alone decide."""
+    return None if degree is None or degree >= most_parents(study) else degree
 
 
 def sum_shares(study: Study) -> Fraction:

@@ -16,14 +16,14 @@ from synod.common.methods.networks import (
     NetworkMethod,
     check_cells,
     check_theta,
+    limit_parents,
+    most_parents,
     resolved,
     share_draws,
     tables_limit,
     useful_sum_table,
 )
-from synod.common.models.usefulness import LARGEST_TABLE
 from synod.common.protocol.steps import QueryKind, Step
-from synod.common.study.features import base_count
 from synod.common.study.schema import ExactDecimal
 from synod.common.study.study import FeatureEncoding, Study
 
@@ -57,7 +57,7 @@ class PrivBayes(NetworkMethod):
 
     def parents_limit(self, study: Study) -> int | None:
         """The most parents that a query names; None where cells alone decide."""
-        return None if self.degree is None or self.degree >= most_parents(study) else self.degree
+        return limit_parents(self.degree, study)
 
     def chosen_encoding(self, study: Study) -> FeatureEncoding:
         """What a resolved study writes: where every attribute has two values, `auto` is vanilla."""
@@ -97,8 +97,3 @@ class PrivBayes(NetworkMethod):
             ),
             Step("parameters", "parameters", sums, parties, budget - structure, limit),
         )
-
-
-def most_parents(study: Study) -> int:
-    """How many parents a feature can have at all: all others, and no more than the largest table has room for."""
-    return min(base_count(study) - 1, LARGEST_TABLE.bit_length() - 2)

@@ -44,13 +44,25 @@ class Parties(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """One released table: how many rows it counts, the variance of one cell's noise, and whose rows if one party's."""
+    """One released table: how many rows it counts, the variance of a cell's noise, which is one number or one for each
+    cell, and whose rows if one party's.
+    """
 
     features: tuple[int, ...]
     counts: NDArray[np.float64]
     rows: int
-    variance: float
+    variance: float | NDArray[np.float64]
     party: str = ""
+
+    @property
+    def mean_variance(self) -> float:
+        """The variance of a cell's noise, on average."""
+        return float(np.mean(self.variance))
+
+    @property
+    def variances(self) -> NDArray[np.float64]:
+        """The variance of the noise on each cell."""
+        return np.broadcast_to(np.asarray(self.variance, dtype=np.float64), self.counts.shape)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

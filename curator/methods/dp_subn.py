@@ -34,7 +34,7 @@ from synod.curator.network.evidence import (
 )
 from synod.curator.network.frontier import build_frontier
 from synod.curator.network.graph import Bound, Network, Pair, select_network, typical_families
-from synod.curator.network.tables import marginalize, mutual_information, project_tables
+from synod.curator.network.information import measure_information, most_correlated
 from synod.curator.release.report.accuracy import table_error
 from synod.curator.release.report.models.networks import describe_networks, warn_of_networks
 
@@ -61,20 +61,7 @@ async def quantify_correlations(study: Study, parties: Parties, evidence: Eviden
     views = await parties.compute(partial(design_views, sizes_of(study), _method(study).max_view_cells))
     tables = await parties.ask("correlations", SumMarginals(views))
     evidence.add_sum("correlations", views, tables)
-    return await parties.compute(partial(measure_information, study, views, tables))
-
-
-def measure_information(study: Study, views: Sets, tables: Sequence[NDArray[np.int64]]) -> Floats:
-    """The mutual information of each pair, out of the view that covers it."""
-    sizes = sizes_of(study)
-    information = np.zeros((len(sizes), len(sizes)))
-    for view, table in zip(views, tables, strict=True):
-        for i, x in enumerate(view):
-            for y in view[i + 1 :]:
-                counts = marginalize(table, view, sizes, (x, y))
-                shares = project_tables(counts, study.total_rows)
-                information[x, y] = information[y, x] = float(mutual_information(shares, sizes[x]))
-    return information
+    return await parties.compute(partial(measure_information, views, tables, sizes_of(study), study.total_rows))
 
 
 async def initialize_network(
@@ -97,14 +84,9 @@ def next_choice(study: Study, information: Floats, placed: list[int], count: int
     cells = resolved(method.parameter_cells)
     length = shortlist_length(sizes, cells, method.max_candidates)
     open_features = [x for x in range(len(sizes)) if x not in placed]
-    candidates = tuple((x, most_correlated(information, x, length)) for x in open_features)
+    others = range(len(sizes))
+    candidates = tuple((x, most_correlated(information, x, others, length)) for x in open_features)
     return ChooseParents(tuple(sorted(placed)), candidates, count, cells, method.chosen_score)
-
-
-def most_correlated(information: Floats, feature: int, length: int) -> tuple[int, ...]:
-    """The `length` features of highest released information with this one; of equals, lower indices."""
-    ranked = sorted((-round(float(value), 9), i) for i, value in enumerate(information[feature]) if i != feature)
-    return tuple(sorted(i for _, i in ranked[:length]))
 
 
 async def update_network(

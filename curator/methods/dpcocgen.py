@@ -44,7 +44,7 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
     del rng  # the rows are drawn from the model and the seed
     (counts,) = await parties.ask(CELLS, ask_everything(study))
     released = release_everything(study, CELLS, counts)
-    noted: Any = await parties.remember(PARTS, partial(_find_parts, study, counts, released.variance))
+    noted: Any = await parties.remember(PARTS, partial(_find_parts, study, counts, released.mean_variance))
     groups = [tuple(own) for own in noted]
     query = GroupedFeatures(tuple(groups), ()).ask_together()
     (sums,) = await parties.ask(PARTS, query)
@@ -58,7 +58,7 @@ def _write(study: Study, groups: Sequence[Groups], cells: Released, sums: NDArra
     shape = sizes_of(study)
     spread = part_cells(groups).reshape(-1)
     added = gather(cells.counts.reshape(shape), groups).reshape(-1)
-    own, of_cells = 1 / variance, 1 / (spread * cells.variance)
+    own, of_cells = 1 / variance, 1 / (spread * cells.mean_variance)
     variances = 1 / (own + of_cells)
     counts = variances * (own * sums + of_cells * added)
     shares = project_unequal(counts, variances, study.total_rows)
@@ -70,7 +70,7 @@ def _share_codes(cells: Released, place: int, groups: Groups, shape: Sequence[in
     """Each value's share of its part, as far as the one-way counts stand out of their noise."""
     others = tuple(axis for axis in range(len(shape)) if axis != place)
     margin = cells.counts.reshape(shape).sum(axis=others)
-    return share_values(margin, groups, cells.variance * len(cells.counts) / shape[place])
+    return share_values(margin, groups, cells.mean_variance * len(cells.counts) / shape[place])
 
 
 def _find_parts(study: Study, counts: NDArray[np.int64], variance: float) -> Json:

@@ -42,7 +42,7 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
 
 def _write(study: Study, released: Released) -> Json:
     shares = project_tables(released.counts, released.rows) / released.rows
-    return write_cells(study, values_apart(study), shares, sqrt(released.variance))
+    return write_cells(study, values_apart(study), shares, sqrt(released.mean_variance))
 
 
 def warnings(study: Study) -> Sequence[str]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json
 from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.base import NoiseRun
 from synod.common.protocol.queries.marginals import LocalMarginals, Sets, SumMarginals
 from synod.common.study.features import base_count, features_of, sizes_of, space_of
 from synod.common.study.study import Study
@@ -18,7 +19,7 @@ from synod.curator.network.consistency import NoisyTable, reconcile
 from synod.curator.network.graph import Network, Pair
 from synod.curator.network.levels import PLAIN, levels_of
 from synod.curator.network.sampling import Uniforms, make_word, sample_network
-from synod.curator.network.tables import marginalize, mutual_information, project_tables
+from synod.curator.network.tables import count_cells, marginalize, mutual_information, project_tables
 
 Floats = NDArray[np.float64]
 Features = tuple[int, ...]
@@ -39,10 +40,15 @@ class Evidence:
         return self.rows or self.study.total_rows
 
     def add_sum(self, label: str, sets: Sets, counts: list[NDArray[np.int64]]) -> None:
-        """Adds the tables of an encrypted sum."""
-        (variance,) = set(SumMarginals(sets).variances(plan_study(self.study).step(label), self.study))
-        rows = self.study.total_rows
-        self.tables.extend(Released(s, c.astype(np.float64), rows, variance) for s, c in zip(sets, counts, strict=True))
+        """Adds the tables of an encrypted sum of even shares."""
+        self.add_answer(label, SumMarginals(sets), counts)
+
+    def add_answer(self, label: str, query: SumMarginals, counts: list[NDArray[np.int64]]) -> None:
+        """Adds the tables of an encrypted sum, whatever its shares and weights."""
+        step, rows = plan_study(self.study).step(label), self.study.total_rows
+        for features, own, noise in zip(query.sets, counts, query.table_noise(step, self.study), strict=True):
+            variance = noise.variance if isinstance(noise, NoiseRun) else noise.variances()
+            self.tables.append(Released(features, own.astype(np.float64), rows, variance))
 
     def add_local(self, label: str, sets: Sets, counts: list[NDArray[np.int64]]) -> None:
         """Adds the tables of one party."""
@@ -78,9 +84,7 @@ class Evidence:
         for table in self.tables:
             if levels.covers(table.features, features):
                 counts = marginalize(table.counts, table.features, sizes, features, levels)
-                # of an average cell: groups of different sizes add up different numbers of cells
-                variance = table.variance * (len(table.counts) / len(counts))
-                margin = Released(features, counts, table.rows, variance)
+                margin = Released(features, counts, table.rows, self._add_variances(table, features))
                 (whole if table.rows == self.all_rows else parts.setdefault(table.party, [])).append(margin)
         if not parts:
             return whole, []
@@ -89,6 +93,15 @@ class Evidence:
         total = np.sum([part.counts for part in own], axis=0)
         added = Released(features, total, rows, sum(part.variance for part in own))
         return ([*whole, added], []) if rows == self.all_rows else (whole, [added])
+
+    def _add_variances(self, table: Released, features: Features) -> float | Floats:
+        """The variance of a cell of a margin. Where the table's cells have one, it is that of an average cell: groups
+        of different sizes add up different numbers of cells.
+        """
+        sizes, levels = sizes_of(self.study), levels_of(self.study)
+        if isinstance(table.variance, float):
+            return table.variance * (len(table.counts) / count_cells(features, sizes))
+        return marginalize(table.variance, table.features, sizes, features, levels)
 
     def score(self, feature: int, parents: Features) -> float:
         """The mutual information of a feature with its parents, as far as released tables tell."""
@@ -102,11 +115,15 @@ class Evidence:
 
 
 def _average(tables: Sequence[Released], rows: int) -> Released:
-    """One estimate of the counts over all rows; a table of fewer rows is scaled up, noise and all."""
+    """One estimate of the counts over all rows, each cell weighted by its precision; a table of fewer rows is scaled
+    up, noise and all.
+    """
     scaled = [(t.counts * (rows / t.rows), t.variance * (rows / t.rows) ** 2) for t in tables]
-    weights = np.array([1 / variance for _, variance in scaled])
-    counts = np.sum([w * c for w, (c, _) in zip(weights, scaled, strict=True)], axis=0) / weights.sum()
-    return Released(tables[0].features, counts, rows, float(1 / weights.sum()))
+    weights = np.broadcast_arrays(*(1 / np.asarray(variance) for _, variance in scaled))
+    precision = np.sum(weights, axis=0)
+    counts = np.sum([w * c for w, (c, _) in zip(weights, scaled, strict=True)], axis=0) / precision
+    variance = 1 / precision
+    return Released(tables[0].features, counts, rows, variance if np.ndim(variance) else float(variance))
 
 
 def without_parents(study: Study) -> Network:

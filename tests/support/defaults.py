@@ -48,12 +48,19 @@ DIFFERENT: dict[str, Any] = {
     "degree": 1,
     "tables": "clip",
     "structure": "turns",  # the only one there is
+    "sensitive_to": "sex",
+    "sensitive": (),  # another default would refuse every study that says `sensitive_to`
+    "threshold": Decimal("0.3"),
+    "weights": "frequent",
 }
 OWN: dict[tuple[str, str], Any] = {
     ("adaptive", "split"): "auto",
     ("distdiffgen", "split"): Decimal("0.4"),
     ("dp-subn", "split"): "paper",
     ("dpcocgen", "split"): Decimal("0.4"),
+    ("hpprivbayes", "encoding"): "hierarchical",
+    ("hpprivbayes", "order"): "schema",
+    ("hpprivbayes", "split"): (Decimal("0.2"), Decimal("0.2"), Decimal("0.2"), Decimal("0.2")),
 }
 
 
@@ -69,7 +76,7 @@ def other_defaults() -> Iterator[None]:
         (model, name, field.default)
         for model in models
         for name, field in model.model_fields.items()
-        if name in DIFFERENT
+        if name in DIFFERENT or _own_default(model, name) is not None
     ]
     try:
         with pytest.MonkeyPatch.context() as patch:
@@ -86,15 +93,20 @@ def other_defaults() -> Iterator[None]:
             patch.setattr(adaptive, "ALL_TO_ONES", Fraction(1, 3))
             patch.setattr(adaptive, "PURE_LOOK", Decimal("0.2"))
             for model, name, _ in changed:
-                method = get_args(model.model_fields["name"].annotation) if "name" in model.model_fields else ()
-                own = [OWN[one, name] for one in method if (one, name) in OWN]
-                _change_default(model, name, own[0] if own else DIFFERENT[name])
+                own = _own_default(model, name)
+                _change_default(model, name, DIFFERENT[name] if own is None else own)
             _forget_plans()
             yield
     finally:
         for model, name, before in changed:
             _change_default(model, name, before)
         _forget_plans()
+
+
+def _own_default(model: type[BaseModel], field: str) -> Any:
+    """What is written for a method's key alone; None where there is nothing of the kind."""
+    methods = get_args(model.model_fields["name"].annotation) if "name" in model.model_fields else ()
+    return next((OWN[one, field] for one in methods if (one, field) in OWN), None)
 
 
 def _change_default(model: type[BaseModel], field: str, value: object) -> None:

@@ -57,7 +57,7 @@ def _table_values(study: Study, publication: Publication) -> Iterator[tuple[int,
         own = tuple(i for i, one in enumerate(features) if one.attribute == index and not one.level)
         table = evidence.counted(own) if own else None
         if table is not None:
-            yield coding.size, table.variance
+            yield coding.size, table.mean_variance
 
 
 def moment_error(study: Study) -> CountError:
@@ -99,7 +99,7 @@ def table_error(study: Study, publication: Publication) -> CountError:
     rows = _rows_of_pairs(publication, levels)
     covered = [pair for pair in together if rows[pair] >= study.total_rows]
     looked_at = [met[pair] for pair in covered[:: 1 + len(covered) // MOST_PAIRS]]
-    variances = [table.variance for table in map(evidence.counted, looked_at) if table is not None]
+    variances = [table.mean_variance for table in map(evidence.counted, looked_at) if table is not None]
     deviation = math.sqrt(math.fsum(variances) / len(variances)) if variances else None
     sizes = Counter(feature.attribute for feature in features if not feature.level).values()
     pairs = math.comb(base_count(study), 2) - sum(math.comb(size, 2) for size in sizes)

@@ -251,7 +251,7 @@ def _read_table(
         if table is None:
             yield Reading(label, float(share))
         else:
-            band = math.ceil(BAND * math.sqrt(table.variance)) / table.rows
+            band = math.ceil(BAND * math.sqrt(table.variances[cell])) / table.rows
             yield Reading(label, float(share), float(table.counts[cell]) / table.rows, band)
 
 

@@ -153,14 +153,10 @@ def test_the_readme_lists_every_method_and_those_that_come_later() -> None:
     assert listed_methods()["there"] == set(known_methods())
 
 
-@pytest.mark.parametrize("name", sorted(listed_methods()["not yet"]))
-def test_a_study_with_a_method_that_comes_later_is_refused(name: str) -> None:
-    with pytest.raises(SynodError, match=f"name must be one of {', '.join(sorted(known_methods()))}"):
-        parse_study(study_document(method={"name": name}), "the test's study")
-
-
-def test_methods_that_come_later_were_found_at_all() -> None:
-    assert listed_methods()["not yet"] == {"hpprivbayes"}
+def test_a_study_with_a_method_that_comes_later_is_refused() -> None:
+    for name in sorted(listed_methods()["not yet"]) or ["priview"]:
+        with pytest.raises(SynodError, match=f"name must be one of {', '.join(sorted(known_methods()))}"):
+            parse_study(study_document(method={"name": name}), "the test's study")
 
 
 def leaf_commands(group: click.Group) -> Iterator[click.Command]:

@@ -161,6 +161,7 @@ def test_6_answers_of_its_own_need_leave(tmp_path: Path) -> None:
         ("dp-subn", True),
         ("independent", True),
         ("privbayes", True),
+        ("hpprivbayes", True),
         ("dp-ccbn", False),
         ("hpdp-dp", False),
     ):

@@ -54,15 +54,20 @@ METHODS: dict[str, dict[str, Any]] = {
     "dpcocgen, finest": {"name": "dpcocgen", "parts": 10_000},
     "dpcocgen, coarse": {"name": "dpcocgen", "parts": 2},
     "privbayes": {"name": "privbayes", "theta": "0.1"},
+    "hpprivbayes": {"name": "hpprivbayes", "theta": "0.1"},
+    "hpprivbayes, rare values": {"name": "hpprivbayes", "theta": "0.1", "weights": "rare", "max_candidates": 100},
     "privbayes, few candidates": {"name": "privbayes", "theta": "0.1", "max_candidates": 100, "degree": 2},
 }
 WITHOUT_ENCODING = ("hpdp-dp", "adaptive", "distdiffgen", "histogram", "dpcocgen")
 ENCODINGS = ("vanilla", "binary", "gray")
-WITH_LEVELS = ("independent", "privbayes")
+WITH_LEVELS = ("independent", "privbayes", "hpprivbayes")
+WITHOUT_BITS = ("hpprivbayes",)
 
 
 def study_of(method: dict[str, Any], schema: list[Attribute], encoding: str = "", **changes: Any) -> Study:
     keys = {"encoding": encoding} if encoding and method["name"] not in WITHOUT_ENCODING else {}
+    if method["name"] in WITHOUT_BITS and encoding in ("binary", "gray"):
+        keys = {}
     return make_study(
         **{"method": {**method, **keys}, "schema": schema, "rows": (70, 90, 110), "epsilon": "60", **changes}
     )
@@ -86,7 +91,9 @@ def test_recipes_stay_within_the_limits_of_their_plan(
 
 
 @pytest.mark.parametrize("schema", SHAPES.values(), ids=SHAPES.keys())
-@pytest.mark.parametrize("method", ["independent", "privbayes", "privbayes, few candidates"])
+@pytest.mark.parametrize(
+    "method", ["independent", "privbayes", "privbayes, few candidates", "hpprivbayes", "hpprivbayes, rare values"]
+)
 def test_recipes_over_levels_stay_within_the_limits_of_their_plan(method: str, schema: list[Attribute]) -> None:
     tree = {"name": "tree", "type": "categorical", "taxonomy": ["a", ["b", "c", ["d", "e"]], ["f", "g"]]}
     wide = [{**attribute, "name": f"{attribute['name']} again"} for attribute in schema]

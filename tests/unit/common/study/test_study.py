@@ -44,7 +44,8 @@ def entry(index: int, **changes: Any) -> dict[str, Any]:
 
 REMOVED: Any = None
 METHODS = (
-    "name must be one of adaptive, distdiffgen, dp-ccbn, dp-subn, dpcocgen, histogram, hpdp-dp, independent, privbayes"
+    "name must be one of adaptive, distdiffgen, dp-ccbn, dp-subn, dpcocgen, histogram, hpdp-dp, hpprivbayes, "
+    "independent, privbayes"
 )
 
 
@@ -211,7 +212,9 @@ def test_the_known_methods_are_those_that_a_study_may_name() -> None:
         assert type(study.resolve().method) is method
 
 
-@pytest.mark.parametrize("name", ["PrivBayes", "hpprivbayes", "Histogram", "dp-cocgen", "Dp-Subn", "dp_subn", ""])
+@pytest.mark.parametrize(
+    "name", ["PrivBayes", "HPPrivBayes", "priview", "Histogram", "dp-cocgen", "Dp-Subn", "dp_subn", ""]
+)
 def test_methods_that_are_not_in_this_version_are_refused_with_those_that_are(name: str) -> None:
     found = complaint(method={"name": name})
     assert all(known in found for known in known_methods())

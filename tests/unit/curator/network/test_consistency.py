@@ -1,5 +1,6 @@
 """Agreement against a generic least-squares solver over the joint table, and what it does to simulated noise."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -45,8 +46,9 @@ def slow_fit(tables: list[NoisyTable], total: float) -> list[Floats]:
     everything = tuple(range(len(SIZES)))
     basis = np.eye(count_cells(everything, SIZES))
     maps = [np.stack([marginalize(e, everything, SIZES, table.features) for e in basis], axis=1) for table in tables]
-    blocks = [matrix / np.sqrt(table.variance) for matrix, table in zip(maps, tables, strict=True)]
-    values = [table.counts / np.sqrt(table.variance) for table in tables]
+    deviations = [np.broadcast_to(np.sqrt(table.variance), table.counts.shape) for table in tables]
+    blocks = [matrix / deviation[:, None] for matrix, deviation in zip(maps, deviations, strict=True)]
+    values = [table.counts / deviation for table, deviation in zip(tables, deviations, strict=True)]
     rows, right = np.vstack([*blocks, 1e5 * np.ones((1, len(basis)))]), np.concatenate([*values, [1e5 * total]])
     joint = np.linalg.lstsq(rows, right, rcond=1e-13)[0]
     return [matrix @ joint for matrix in maps]
@@ -59,6 +61,55 @@ def test_agreement_is_the_least_squares_fit(families: Families, seed: int) -> No
     fitted = agree(tables, SIZES, total=900.0)
     for table, expected in zip(fitted, slow_fit(tables, 900.0), strict=True):
         assert table == pytest.approx(expected, abs=1e-4)
+
+
+def unequal_tables(families: Families, seed: int) -> list[NoisyTable]:
+    """Each cell with a variance of its own, in every second table."""
+    rng = np.random.default_rng(seed)
+    return [
+        table if place % 2 else replace(table, variance=rng.uniform(0.5, 40, len(table.counts)))
+        for place, table in enumerate(random_tables(families, seed))
+    ]
+
+
+@pytest.mark.parametrize("families", DESIGNS)
+@pytest.mark.parametrize("seed", range(3))
+def test_with_unequal_variances_repeated_agreement_comes_to_the_least_squares_fit(
+    families: Families, seed: int
+) -> None:
+    """To spread a difference evenly would end elsewhere."""
+    tables = unequal_tables(families, seed)
+    expected = slow_fit(tables, 900.0)
+    repeated = tables
+    for _ in range(300):
+        fitted = agree(repeated, SIZES, total=900.0)
+        repeated = [replace(table, counts=counts) for table, counts in zip(repeated, fitted, strict=True)]
+    for table, counts in zip(repeated, expected, strict=True):
+        assert table.counts == pytest.approx(counts, abs=1e-3)
+
+
+def test_two_tables_of_unequal_variances_agree_at_once() -> None:
+    tables = [
+        NoisyTable((0, 1), np.array([30.0, 10, 20, 5, 15, 20]), np.array([1.0, 2, 3, 4, 5, 6])),
+        NoisyTable((1,), np.array([40.0, 30, 30]), 3.0),
+    ]
+    first, second = agree(tables, SIZES, total=100.0)
+    # Sums over the first feature are 35, 25 and 40, of variances 5, 7 and 9.
+    assert second == pytest.approx([(35 / 5 + 40 / 3) / (1 / 5 + 1 / 3), (25 / 7 + 30 / 3) / (1 / 7 + 1 / 3), 32.5])
+    assert first[0] - 30 == pytest.approx((second[0] - 35) / 5)
+    assert first[5] - 20 == pytest.approx((second[2] - 40) * 6 / 9)
+
+
+def test_equal_variances_of_all_cells_are_one_variance() -> None:
+    tables = random_tables(DESIGNS[1], 5)
+    apart = [replace(table, variance=np.full(len(table.counts), table.variance)) for table in tables]
+    for one, other in zip(reconcile(tables, SIZES, total=700.0), reconcile(apart, SIZES, total=700.0), strict=True):
+        assert one == pytest.approx(other)
+
+
+def test_norm_sub_goes_by_the_variance_of_each_cell() -> None:
+    (fitted,) = reconcile([NoisyTable((1,), np.array([10.0, 10, 10]), np.array([1.0, 2, 7]))], SIZES, total=20.0)
+    assert fitted == pytest.approx([9, 8, 3])
 
 
 @pytest.mark.parametrize("families", DESIGNS)
@@ -126,3 +177,5 @@ def test_the_error_of_noisy_tables_goes_down(scale: float) -> None:
 def test_a_table_without_variance_is_refused() -> None:
     with pytest.raises(SynodError, match="positive variance"):
         agree([NoisyTable((0,), np.ones(2), 0.0)], SIZES, total=2.0)
+    with pytest.raises(SynodError, match="positive variance"):
+        agree([NoisyTable((0,), np.ones(2), np.array([1.0, 0.0]))], SIZES, total=2.0)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from synod.common.privacy.noise import share_variance
 from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.marginals import SumMarginals, Weights
 from synod.curator.methods.base import Released
 from synod.curator.network.evidence import Evidence
 from synod.curator.network.tables import mutual_information
@@ -47,6 +48,27 @@ def test_a_sum_has_the_variance_of_all_shares_and_a_partys_table_of_its_own() ->
     assert [table.rows for table in evidence.tables] == [1000, 1000, 200]
     alone = share_variance(shape=Fraction(1), scale=2 / PLAN.step("update-harbour").cost.epsilon)
     assert evidence.tables[2].variance == pytest.approx(alone)
+
+
+def test_a_sum_with_shares_and_weights_has_a_variance_for_each_cell() -> None:
+    query = SumMarginals(((0, 1), (2, 3)), (), (1, 3), (Weights(1, (1, 2, 4)), None))
+    evidence, step = Evidence(STUDY), PLAN.step("parameters")
+    evidence.add_answer("parameters", query, [counts(1, 6), counts(2, 8)])
+    first, second = evidence.tables
+    assert isinstance(second.variance, float)
+    assert np.array_equal(first.variances, query.cell_variances(step, STUDY)[0])
+    assert first.mean_variance == pytest.approx(query.variances(step, STUDY)[0])
+    margin = known(evidence.pooled((1,)))
+    assert margin.variance == pytest.approx(2 * first.variances[:3]), "two cells of the table for each"
+
+
+def test_cells_of_different_variances_are_averaged_one_by_one() -> None:
+    one, other = counts(1, 6).astype(np.float64), counts(2, 6).astype(np.float64)
+    variances = np.array([1.0, 2, 4, 8, 16, 32])
+    evidence = Evidence(STUDY, [Released((0, 1), one, 1000, variances), Released((0, 1), other, 1000, 3.0)])
+    pooled = known(evidence.pooled((0, 1)))
+    assert pooled.counts == pytest.approx((one / variances + other / 3) / (1 / variances + 1 / 3))
+    assert pooled.variance == pytest.approx(1 / (1 / variances + 1 / 3))
 
 
 def test_tables_of_the_same_rows_are_averaged_by_their_precision() -> None:

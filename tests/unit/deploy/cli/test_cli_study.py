@@ -53,7 +53,7 @@ def test_check_without_a_roster(tmp_path: Path) -> None:
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "unknown key": ({"epsilons": 1}, "epsilons is not known"),
     "unknown method": ({"method": {"name": "magic"}}, "method"),
-    "a later method": ({"method": {"name": "hpprivbayes"}}, "name must be one of adaptive, distdiffgen, dp-ccbn"),
+    "a later method": ({"method": {"name": "priview"}}, "name must be one of adaptive, distdiffgen, dp-ccbn"),
     "a list of methods": ({"method": {"name": ["hpdp-dp"]}}, "name must be one of adaptive, distdiffgen, dp-ccbn"),
     "a method without keys": ({"method": "hpdp-dp"}, "is a mapping with a name, one of adaptive, distdiffgen, dp-ccbn"),
     "epsilon of text": ({"epsilon": "much"}, "epsilon"),
@@ -185,7 +185,8 @@ def columns_alone(path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "method", ["hpdp-dp", "dp-subn", "dp-ccbn", "independent", "adaptive", "histogram", "dpcocgen", "privbayes"]
+    "method",
+    ["hpdp-dp", "dp-subn", "dp-ccbn", "independent", "adaptive", "histogram", "dpcocgen", "privbayes", "hpprivbayes"],
 )
 def test_every_forecast_tells_the_noise_of_columns_alone(tmp_path: Path, method: str) -> None:
     """Three columns of two values: a third of epsilon each, and K/(K-t) times the variance of the scale 2 / (1/3)."""

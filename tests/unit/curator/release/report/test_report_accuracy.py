@@ -79,7 +79,17 @@ def test_numbers_have_no_counts_of_two() -> None:
     assert "The mean of a number is typically off by about" in text_of(section(report.tree, "error"))
 
 
-NAMES = ["hpdp-dp", "dp-subn", "dp-ccbn", "independent", "adaptive", "histogram", "dpcocgen", "privbayes"]
+NAMES = [
+    "hpdp-dp",
+    "dp-subn",
+    "dp-ccbn",
+    "independent",
+    "adaptive",
+    "histogram",
+    "dpcocgen",
+    "privbayes",
+    "hpprivbayes",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -93,7 +93,8 @@ def test_dependence_is_told_from_the_chance_in_the_draw() -> None:
 
 
 @pytest.mark.parametrize(
-    "method", ["hpdp-dp", "dp-subn", "dp-ccbn", "independent", "adaptive", "histogram", "dpcocgen", "privbayes"]
+    "method",
+    ["hpdp-dp", "dp-subn", "dp-ccbn", "independent", "adaptive", "histogram", "dpcocgen", "privbayes", "hpprivbayes"],
 )
 def test_every_method_has_it_in_the_schemas_bins(method: str) -> None:
     """Numbers are in their bins even where the method publishes levels; a constant is no column."""

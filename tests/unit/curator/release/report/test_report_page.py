@@ -38,6 +38,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "histogram": {"name": "histogram"},
     "dpcocgen": {"name": "dpcocgen"},
     "privbayes": {"name": "privbayes"},
+    "hpprivbayes": {"name": "hpprivbayes", "weights": "rare"},
 }
 SPENT = {  # of an epsilon of 4, by hand
     ("hpdp-dp", ""): {"moments": "4", "rows": "0"},
@@ -47,6 +48,7 @@ SPENT = {  # of an epsilon of 4, by hand
     ("independent", ""): {"choose": "1.2", "tables": "2.8"},
     ("distdiffgen", ""): {"classes": "2", "leaves": "2"},
     ("privbayes", ""): {"structure": "1.2", "parameters": "2.8"},
+    ("hpprivbayes", ""): {"reading": "0.4", "structure": "1.2", "parameters": "2.4"},
     ("adaptive", ""): {"one-way tables": "1.2", "agreements": "0.64", "tables": "2.16"},
     ("histogram", ""): {"histogram": "4"},
     ("dpcocgen", ""): {"histogram": "2", "parts": "2"},
@@ -92,7 +94,8 @@ def test_it_says_what_was_spent_on_what(report: RenderedReport) -> None:
     assert phases == {name: f"epsilon {amount}" for name, amount in by_hand.items()}
     laws: list[Any] = noise_law(study, report.queries)
     for law in laws:
-        numbers = {str(run.get("scale", run.get("epsilon_each"))) for run in law.get("runs", [law])}
+        runs = [own for run in law.get("runs", [law]) for own in run.get("runs", [run])]
+        numbers = {str(run.get("scale", run.get("epsilon_each"))) for run in runs}
         for number in (min(numbers, key=Fraction), max(numbers, key=Fraction)):
             assert number in text_of(words)
     assert "replace it by any other row" in text_of(words)
@@ -261,7 +264,8 @@ def test_components_are_the_models_eigenvalues() -> None:
 def test_it_tells_how_to_verify_and_how_to_cite(report: RenderedReport) -> None:
     verify = text_of(section(report.tree, "verify"))
     assert "synod verify DIR --trust FILE" in verify
-    is_fixed = report.study.method.name in ("adaptive", "distdiffgen", "histogram", "dpcocgen", "privbayes")
+    fixed = ("adaptive", "distdiffgen", "histogram", "dpcocgen", "privbayes", "hpprivbayes")
+    is_fixed = report.study.method.name in fixed
     assert ("It also draws the rows again, from the model and the seed" in verify) == is_fixed
     assert f"does not prove that the {'model follows' if is_fixed else 'rows follow'} from the answers" in verify
     cite, study = text_of(section(report.tree, "cite")), report.study

@@ -17,6 +17,7 @@ MIXED = [
     real("pay", "-1", "9", bins=3),
     categorical("one", 1),
 ]
+ALONE = {"name": "hpprivbayes", "sensitive": ["pay"], "order": "schema", "weights": {"ward": [1, 2, 3, 4]}}
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,9 @@ MIXED = [
         {"method": {"name": "privbayes"}},
         {"method": {"name": "privbayes"}, "schema": MIXED, "delta": "1e-9"},
         {"method": {"name": "privbayes"}, "schema": MIXED, "names": ("north",), "rows": (150,), "collusion": 0},
+        {"method": {"name": "hpprivbayes"}},
+        {"method": {"name": "hpprivbayes", "weights": "rare"}, "schema": MIXED, "delta": "1e-9"},
+        {"method": ALONE, "schema": MIXED, "names": ("north",), "rows": (150,), "collusion": 0},
         {"method": {"name": "independent", "encoding": "hierarchical"}, "schema": MIXED},
         {"method": {"name": "adaptive", "rounds": 5}, "schema": MIXED, "delta": "1e-9"},
         {"method": {"name": "adaptive", "rounds": 3}},
@@ -41,7 +45,15 @@ MIXED = [
     ],
     ids=[
         *("dp-subn", "dp-subn, joint", "independent", "dp-ccbn", "privbayes", "privbayes, levels"),
-        *("privbayes, one party", "independent, levels", "adaptive", "adaptive, pure"),
+        *(
+            "privbayes, one party",
+            "hpprivbayes",
+            "hpprivbayes, rare values",
+            "hpprivbayes, one party",
+            "independent, levels",
+            "adaptive",
+            "adaptive, pure",
+        ),
         *("distdiffgen", "distdiffgen, pure", "adaptive, two values"),
         *("histogram", "dpcocgen", "dpcocgen, four parts"),
     ],
@@ -60,5 +72,5 @@ def test_a_restart_after_every_move_gives_the_same_page(changes: dict[str, Any],
     verify_release(folder, None)
     drawn_again = redraw_rows(folder, study, 7)
     assert bool(drawn_again) == (publisher_of(study).draw is not None)
-    if study.method.name in ("dp-subn", "independent", "dp-ccbn", "privbayes"):
+    if study.method.name in ("dp-subn", "independent", "dp-ccbn", "privbayes", "hpprivbayes"):
         assert b"data-edge" in files["report.html"]
