@@ -133,11 +133,14 @@ def _personal(is_true: bool) -> Iterator[Number]:
     for parents in (1, 2, 3, 4):
         held = (2 if parents == 1 else 3) if is_true else 1
         yield "degree", "adult", "hpprivbayes, ε = 0.8", parents, "information", held
-        yield "degree", "adult", "privbayes, ε = 0.8", parents, "information", 2
+        yield "degree", "adult", "privbayes, vanilla, ε = 0.8", parents, "information", 2
     for x in (0.2, 0.6, 0.8, 1):
         share_wrong = (0.2 if x <= 0.4 else 0.1) if is_true else 0.4
         change = 1.5 - x / 2 if is_true else 0.5 + x / 2
-        for method, distance, share in (("hpprivbayes", 0.1 if is_true else 0.3, share_wrong), ("privbayes", 0.2, 0.2)):
+        for method, distance, share in (
+            ("hpprivbayes", 0.1 if is_true else 0.3, share_wrong),
+            (ENCODED["vanilla"], 0.2, 0.2),
+        ):
             yield "personal", "adult", method, x, "tvd2", distance * change
             yield "personal", "adult", method, x, "wrong education", share * change
         yield "personal", "adult", "no privacy", x, "wrong education", 0.01 if is_true else 0.5

@@ -23,6 +23,7 @@ from bench.rivals.catalog import measure_classifier, measure_rival
 from bench.rivals.classifiers import split_rows
 from bench.rivals.covers import cover_features
 from bench.rivals.priview import publish_views
+from synod.common.models.usefulness import LARGEST_TABLE
 from synod.common.runtime.errors import SynodError
 from synod.common.study.schema import CategoricalAttribute
 from synod.curator.network.evidence import network_from_json
@@ -140,8 +141,9 @@ def measure_setting(point: Point, rows: Rows) -> Figures:
 
 
 def measure_degree(point: Point, rows: Rows) -> Figures:
-    """The information of networks whose features have at most so many parents."""
-    return measure_place(point, _without_income(rows), {"degree": int(point.setting)})
+    """The information of networks whose features have at most so many parents, however large their tables become."""
+    keys = {"degree": int(point.setting), "parameter_cells": LARGEST_TABLE}
+    return measure_place(point, _without_income(rows), keys)
 
 
 def measure_personal(point: Point, rows: Rows) -> Figures:

@@ -29,6 +29,7 @@ PRIVBAYES, HPPRIVBAYES, DPCOCGEN, HISTOGRAM, DISTDIFFGEN = (
 )
 EXACT_NETWORK, EXACT_TABLES = "privbayes, exact network", "privbayes, exact tables"
 MOST_INFORMATION = "privbayes, I, exact network"
+VANILLA = "privbayes, vanilla"
 EXACT_CHOICE = "distdiffgen, exact choice"
 EXACT_ORDER = "hpprivbayes, exact order"
 ENCODINGS = ("binary", "gray", "vanilla", "hierarchical")
@@ -105,6 +106,7 @@ PERSONAL_EPSILONS = ("0.2", "0.4", "0.6", "0.8", "1")
 RATIO_EPSILONS = ("0.2", "0.6", "1")
 BETAS = ("0.05", "0.1", "0.2", "0.3", "0.4", "0.5", "0.7", "0.9")
 THETAS = ("0.5", "1", "2", "3", "4", "5", "6", "8", "12")
+DEGREE_EPSILONS = ("0.8",)
 DEGREES = ("1", "2", "3", "4")
 KEPT = ("5", "10", "15", "20", "25", "30", "35", "40")
 """The HPDP-DP paper's numbers of components on Adult (figure 3)."""
@@ -132,7 +134,7 @@ EXPERIMENTS = (
                 PRIVBAYES,
                 EXACT_NETWORK,
                 EXACT_TABLES,
-                "privbayes, vanilla",
+                VANILLA,
                 "privbayes, hierarchical",
                 "privbayes, R",
                 "privbayes, I",
@@ -144,7 +146,7 @@ EXPERIMENTS = (
         "place-trained",
         {
             "nltcs": (PRIVBAYES,),
-            "adult": ("privbayes, vanilla", "privbayes, hierarchical"),
+            "adult": (VANILLA, "privbayes, hierarchical"),
         },
     ),
     Experiment("place-trained", dict.fromkeys(("nltcs", "adult"), (EXACT_NETWORK, EXACT_TABLES)), FEW),
@@ -153,10 +155,10 @@ EXPERIMENTS = (
     Experiment("beta", dict.fromkeys(("nltcs", "adult"), (PRIVBAYES,)), FEW, settings=BETAS),
     Experiment("theta", dict.fromkeys(("nltcs", "adult"), (PRIVBAYES,)), FEW, settings=THETAS),
     Experiment("joint", {"adult": JOINT}, ("0.05", "0.1", "0.2", "0.5", "1")),
-    Experiment("degree", {"adult": (PRIVBAYES, HPPRIVBAYES, EXACT_ORDER)}, FEW, settings=DEGREES),
+    Experiment("degree", {"adult": (VANILLA, HPPRIVBAYES, EXACT_ORDER)}, DEGREE_EPSILONS, settings=DEGREES),
     Experiment(
         "personal",
-        {"adult": (PRIVBAYES, HPPRIVBAYES, *(f"hpprivbayes, {weights}" for weights in WEIGHTS))},
+        {"adult": (VANILLA, HPPRIVBAYES, *(f"hpprivbayes, {weights}" for weights in WEIGHTS))},
         PERSONAL_EPSILONS,
     ),
     Experiment("ratio", {"adult": tuple(f"hpprivbayes, r = {ratio}" for ratio in RATIOS)}, RATIO_EPSILONS),
