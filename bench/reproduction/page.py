@@ -168,8 +168,8 @@ def _explain() -> Iterator[str]:
   (figure 7) and of exact networks and tables (figure 11), β and θ at ε = {" and ".join(FEW)}
 - HPPrivBayes has Adult in our bins and without income; its rival is PrivBayes with whole codes. Both have at most four
   parents and tables that are θ-useful, but for figure 3, where tables may have any size; ratios are at ε =
-  {", ".join(RATIO_EPSILONS)}. `kernel` machines, as the paper's are, learn from {KERNEL_ROWS:,} rows and are tested on as
-  many
+  {", ".join(RATIO_EPSILONS)}. `kernel` machines, as the paper's are, learn from {KERNEL_ROWS:,} rows, and as many are
+  tested
 - seconds are those of the processor, of all parties and the curator in one process, without encryption
 - *(beside)*: on a table that the paper did not have; it does not decide
 - `dp-subn` is the sequential update with the split of ε that Synod takes by default; `dp-subn, paper's split` has four
