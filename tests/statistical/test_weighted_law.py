@@ -5,6 +5,7 @@ w_max / (w rho_s). The law of another weight, and scales that are 30 % off, are 
 """
 
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +17,8 @@ from synod.common.privacy.cost import Cost
 from synod.common.protocol.queries.marginals import SumMarginals, Weights
 from synod.common.protocol.steps import Step
 from synod.common.study.study import Study
+from synod.curator.network.graph import Network, Pair
+from synod.curator.network.groups import ask_tables
 from synod.party.answer import noisy_values
 from synod.party.count.tables import exact_counts
 from tests.support.laws import OFF_BY, accepts, accepts_gaussian
@@ -109,3 +112,21 @@ def test_the_noise_of_two_cells_is_independent() -> None:
     left, right = cube[:, 0].ravel().astype(float), cube[:, 3].ravel().astype(float)
     assert abs(np.corrcoef(left, right)[0, 1]) < 4 / np.sqrt(len(left))
     assert abs(np.corrcoef(left[1:], left[:-1])[0, 1]) < 4 / np.sqrt(len(left))
+
+
+def test_tables_of_a_network_with_groups_have_the_law_of_their_group_and_weight() -> None:
+    """The query as hpprivbayes makes it: the sensitive table has a quarter of the cost, the other three quarters, in
+    which its child's values have weights. The law of the other group is rejected.
+    """
+    network = Network((Pair(0, ()), Pair(1, (0,)), Pair(2, (0,))))
+    query = ask_tables(network, {2}, {1: WEIGHTS}, (Decimal("0.15"), Decimal("0.45")))
+    assert query.sets == ((0, 1), (0, 2))
+    other, sensitive = draw_noise(study_of(3, 1), Cost.pure(EPSILON), query)
+    shape, quarter = Fraction(3, 2), Fraction(1, 4)
+    assert accepts(sensitive.ravel(), 2 / (EPSILON * quarter), shape)
+    for factor in (*OFF_BY, quarter / (1 - quarter)):
+        assert not accepts(sensitive.ravel(), 2 / (EPSILON * quarter) * factor, shape)
+    for weight, drawn in by_weight(other, SIZES[:2], WEIGHTS).items():
+        scale = 2 * 6 / (weight * EPSILON * (1 - quarter))
+        assert accepts(drawn, scale, shape)
+        assert not accepts(drawn, 3 * scale, shape)

@@ -126,7 +126,7 @@ def test_tables_have_the_error_of_the_pairs_that_the_network_holds(name: str) ->
         if owner[x] != owner[y]
     }
     tables = [Evidence(study, list(publication.tables)).counted(pair) for pair in sorted(pairs)]
-    assert stated.deviation == pytest.approx(np.sqrt(np.mean([table.variance for table in tables if table])))
+    assert stated.deviation == pytest.approx(np.sqrt(np.mean([table.mean_variance for table in tables if table])))
     covered = sum(table is not None for table in tables)
     assert (stated.pairs, stated.covered, stated.partial) == (13, covered, len(pairs) - covered)
     assert stated.is_of_bits
@@ -145,7 +145,7 @@ def test_pairs_on_levels_count_as_pairs_of_columns() -> None:
         for two in combinations(levels.order(pair.family), 2):
             bases = frozenset(map(levels.base, two))
             coarsest[bases] = tuple(map(max, zip(coarsest.get(bases, two), two, strict=True)))
-    variances = [table.variance for table in map(evidence.counted, coarsest.values()) if table is not None]
+    variances = [table.mean_variance for table in map(evidence.counted, coarsest.values()) if table is not None]
     assert len(variances) == len(coarsest)
     stated = expected_error(study, report.publication)
     assert (stated.pairs, stated.covered, stated.partial) == (6, len(coarsest), 0)
