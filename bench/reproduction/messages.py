@@ -11,7 +11,6 @@ from math import comb
 from typing import TypeVar
 
 from synod.common.crypto.packing import plan_slots
-from synod.common.methods.dp_subn import DpSubn
 from synod.common.privacy.laws import TABLE
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query, SumQuery, sum_law
@@ -80,11 +79,11 @@ def formula_of_updates(study: Study) -> float:
     frontier, and as few views as pairs allow, of the mean size v of those that are asked: K t1 ((d - 1) 2^(k'+2) + n_v
     2^(v+2) + (d - k) 2^(k+2)) bits.
     """
-    method, sizes = study.method, sizes_of(study)
-    assert isinstance(method, DpSubn)
-    count, parties = len(sizes), len(study.roster)
-    network, frontier = (int(cells).bit_length() - 2 for cells in (method.parameter_cells, method.frontier_cells))
-    width = statistics.fmean(len(view) for view in design_views(sizes, method.max_view_cells))
+    plan, sizes, parties = plan_study(study), sizes_of(study), len(study.roster)
+    steps = ("parameters", f"update-{study.party_names[0]}")
+    network, frontier = (plan.step(label).limit.cells.bit_length() - 2 for label in steps)
+    count, views_cells = len(sizes), plan.step("correlations").limit.cells
+    width = statistics.fmean(len(view) for view in design_views(sizes, views_cells))
     views = count * (count - 1) / (width * (width - 1))
     tables = (count - 1) * 2 ** (frontier + 2) + views * 2 ** (width + 2) + (count - network) * 2 ** (network + 2)
     return parties * tables * PAPER_BYTES_PER_CELL / 2
