@@ -165,7 +165,7 @@ def _explain() -> Iterator[str]:
 - lines with `exact` in their name are not private: a step of theirs has an ε of a million, which shows what the noise
   of the others does. `{MOST_INFORMATION}` is the best network that a greedy search finds without noise
 - thinner than the papers: bits of Adult (figure 5 of PrivBayes) at ε = {", ".join(THIN)}; its classifiers of bits
-  (figure 7) at ε = {" and ".join(THIN[:2])}; those of exact networks and tables (figure 11), β and θ at ε =
+  (figure 7) at ε = {USUAL_EPSILON}; those of exact networks and tables (figure 11), β and θ at ε =
   {" and ".join(FEW)}
 - HPPrivBayes has Adult in our bins and without income; its rival is PrivBayes with whole codes. Both have at most four
   parents and tables that are θ-useful, but for figure 3, where tables may have any size; ratios are at ε =
