@@ -85,7 +85,9 @@ def formula_of_updates(study: Study) -> float:
     count, views_cells = len(sizes), plan.step("correlations").limit.cells
     width = statistics.fmean(len(view) for view in design_views(sizes, views_cells))
     views = count * (count - 1) / (width * (width - 1))
-    tables = (count - 1) * 2 ** (frontier + 2) + views * 2 ** (width + 2) + (count - network) * 2 ** (network + 2)
+    tables: float = (
+        (count - 1) * 2 ** (frontier + 2) + views * 2 ** (width + 2) + (count - network) * 2 ** (network + 2)
+    )
     return parties * tables * PAPER_BYTES_PER_CELL / 2
 
 
