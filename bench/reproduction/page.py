@@ -131,7 +131,8 @@ def _count_runs(figures: Figures, table: str) -> str:
     }
     most = max(counts.values(), default=1)
     fewer = "".join(f", of {name} {count}" for name, count in counts.items() if count < most)
-    return f"{most} runs of {TITLES[table]} (seeds 0 to {most - 1}){fewer}"
+    why = " (these take longest; `--first-seed` adds to them)" if fewer else ""
+    return f"{most} runs of {TITLES[table]} (seeds 0 to {most - 1}){fewer}{why}"
 
 
 def _count(figures: Figures) -> Iterator[str]:
