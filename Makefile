@@ -9,8 +9,8 @@ PROTOS := proto/synod/v1/party.proto proto/synod/v1/query.proto proto/synod/v1/s
 
 COMPOSE := $(shell command -v docker-compose || echo docker compose)
 
-.PHONY: image wheel demo-docker demo test coverage test-slow lint format protos check-protos land-protos bench bench-quick \
-  bench-crypto bench-counting bench-polling lock clean
+.PHONY: image wheel demo-docker demo test coverage test-slow mutants fuzz lint format protos check-protos land-protos bench \
+  bench-quick bench-crypto bench-counting bench-polling bench-crowd lock clean
 
 $(STAMP): requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -54,6 +54,14 @@ coverage: test
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -q -m "slow or docker" tests
+
+# Breaks a copy of the program in each of the ways of tests/mutants/edits.py: a test must fail each time.
+mutants: $(STAMP)
+	$(BIN)/python -m tests.mutants
+
+# Long; guided by coverage if atheris is installed, which needs `.venv/bin/pip install "atheris>=3.0"`.
+fuzz: $(STAMP)
+	$(BIN)/python -m tests.support.fuzz --seconds $(or $(SECONDS),300)
 
 lint: $(STAMP) check-protos
 	$(BIN)/ruff format --check $(ROOMS)
@@ -106,6 +114,9 @@ bench-counting: $(STAMP)
 
 bench-polling: $(STAMP)
 	$(BIN)/python -m bench.polling
+
+bench-crowd: $(STAMP)
+	$(BIN)/python -m bench.crowd
 
 # The runtime pins are a part of the development pins, so that what is tested is what is shipped.
 lock:

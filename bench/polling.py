@@ -72,7 +72,7 @@ class CallOf:
 
     def auth_context(self) -> Mapping[str, list[bytes]]:
         """The caller's name as gRPC tells it."""
-        return {"x509_common_name": [self.name.encode()]}
+        return {"peer_uri": [f"synod:party:{self.name}".encode()]}
 
 
 def make_study(identities: Mapping[str, Identity]) -> Study:
@@ -103,7 +103,7 @@ async def take_part(context: Context, study_hash: bytes, name: str, identity: Id
                         answer = Submission(study_hash, HASH, move.label, HASH, HASH, 0, digest_of(b""), b"", b"")
                         handler.accept(name, answer, b"")
                     case _:
-                        handler.acknowledge(name, study_hash)
+                        handler.acknowledge(name, identity.fingerprint, study_hash)
                         return
                 for _ in range(SETTLE_TURNS):
                     await asyncio.sleep(0)
@@ -116,7 +116,7 @@ async def run_rounds(context: Context, study: Study) -> None:
     while store.enrolled(study_hash) != set(everybody):
         await changes.wait(study_hash)
     for step in plan_study(study).steps:
-        store.open_query(study_hash, step.label, b"", now=0)
+        store.open_query(study_hash, step.label, b"", signature=b"signed", now=0)
         changes.announce(*step.answerers)
         while store.submitters(study_hash, step.label) != set(step.answerers):
             await changes.wait(study_hash)

@@ -12,16 +12,18 @@ from numpy.typing import NDArray
 from synod.common.crypto.identity import require_signature
 from synod.common.crypto.paillier import PublicKey, check_ciphertexts
 from synod.common.protocol.queries.agreements import Agreements
-from synod.common.protocol.queries.base import ClearQuery, SumQuery, SumTerms
-from synod.common.protocol.queries.marginals import Tables
+from synod.common.protocol.queries.base import ClearQuery, SumQuery, SumTerms, bound_noise
+from synod.common.protocol.queries.marginals import LocalMarginals, Tables
 from synod.common.protocol.queries.moments import moment_design
 from synod.common.protocol.queries.parsing import AnyQuery, query_digest
 from synod.common.protocol.steps import Step
 from synod.common.protocol.submission import AnsweredStep, Submission, account_statement, digest_of
 from synod.common.protocol.transcript import Transcript
-from synod.common.runtime.errors import check_failed
+from synod.common.runtime.errors import SynodError, check_failed
 from synod.common.study.features import sizes_of
 from synod.common.study.study import Study
+
+SOMEBODY = "some party's answer is not sound"
 
 
 def check_header(
@@ -62,13 +64,18 @@ def check_payload(
     # 4. each ciphertext in range and coprime to n
     if isinstance(query, SumQuery):
         check_ciphertexts(public, payload, query.terms(step, study).layout(study.key_bits).ciphertexts)
-    else:
+        return
+    try:
         query.read_answer(payload, study, party)
+    except SynodError as error:
+        raise check_failed(f"{_blame(party, step)}: {error.sentence}") from None
 
 
-def check_account(party: str, submission: Submission, steps: list[AnsweredStep], identity: bytes) -> None:
-    """The countersignature covers exactly the steps that this party answered."""
-    statement = account_statement(party, submission.transcript, steps)
+def check_account(
+    party: str, submission: Submission, steps: list[AnsweredStep], identity: bytes, curator: bytes
+) -> None:
+    """The countersignature covers this curator, and exactly the steps that this party answered."""
+    statement = account_statement(party, curator, submission.transcript, steps)
     require_signature(identity, "account", statement, submission.account_signature, signer=party)
 
 
@@ -81,7 +88,7 @@ def check_moments(study: Study, terms: SumTerms, moments: NDArray[np.int64]) -> 
     """
     design = moment_design(study)
     if moments.min() < terms.low - terms.noise_bound or moments.max() > terms.high + terms.noise_bound:
-        raise check_failed("a released moment is out of range: some party's answer is not sound.")
+        raise check_failed(f"a released moment is out of range: {SOMEBODY}.")
     gram = np.zeros((design.width, design.width), dtype=np.int64)
     gram[design.asked()] = moments
     places = [place for _, place in design.block_slices()]
@@ -89,24 +96,43 @@ def check_moments(study: Study, terms: SumTerms, moments: NDArray[np.int64]) -> 
     blocks = [np.diag(gram)[place] for place in places]
     blocks += [gram[a, b] for i, a in enumerate(places) for b in places[i + 1 :]]
     for counts in blocks:
-        _check_total(int(counts.sum()), total, counts.size, terms)
+        _check_total(int(counts.sum()), total, counts.size * terms.noise_bound, SOMEBODY)
 
 
 def check_marginals(study: Study, terms: SumTerms, query: Tables, tables: Sequence[NDArray[np.int64]]) -> None:
-    """Check 6 for marginals: every total agrees with the public row count, and overlapping marginals with each other,
-    entry by entry; the bound is that of `check_moments`.
+    """Check 6 for marginals: every count lies in its range, every total agrees with the public row count, and
+    overlapping marginals with each other, entry by entry; the bound is that of `check_moments`.
     """
+    _check_tables(study, query, tables, rows=study.total_rows, bound=terms.noise_bound, blame=SOMEBODY)
+
+
+def check_local_marginals(
+    party: str, step: Step, study: Study, query: LocalMarginals, tables: Sequence[NDArray[np.int64]]
+) -> None:
+    """Check 6 for one party's own marginals: that of `check_marginals`, with the party's public row count and its own
+    noise. Whose answer it is, is known, and the refusal says so.
+    """
+    rows, bound = study.roster[study.index_of(party)].rows, bound_noise(query.runs(step, study))
+    _check_tables(study, query, tables, rows=rows, bound=bound, blame=_blame(party, step))
+
+
+def _check_tables(
+    study: Study, query: Tables, tables: Sequence[NDArray[np.int64]], *, rows: int, bound: int, blame: str
+) -> None:
+    """Ranges come first: a party's own answer may hold any 64-bit integers, and those can add up to anything."""
     sizes = query.entry_sizes(study)
+    if any(table.min() < -bound or table.max() > rows + bound for table in tables):
+        raise check_failed(f"a released count is out of range: {blame}.")
     seen: dict[int, tuple[NDArray[np.int64], int]] = {}
     for features, table in zip(query.sets, tables, strict=True):
-        _check_total(int(table.sum()), study.total_rows, table.size, terms)
+        _check_total(int(table.sum()), rows, table.size * bound, blame)
         cube = table.reshape([sizes[feature] for feature in features])
         for axis, feature in enumerate(features):
             margin = cube.sum(axis=tuple(i for i in range(len(features)) if i != axis))
             terms_in_cell = table.size // sizes[feature]
             first, first_terms = seen.setdefault(feature, (margin, terms_in_cell))
-            if np.abs(margin - first).max() > (terms_in_cell + first_terms) * terms.noise_bound:
-                raise check_failed("released marginals disagree with each other: some party's answer is not sound.")
+            if np.abs(margin - first).max() > (terms_in_cell + first_terms) * bound:
+                raise check_failed(f"released marginals disagree with each other: {blame}.")
 
 
 def check_agreements(study: Study, terms: SumTerms, answer: Agreements) -> None:
@@ -117,7 +143,7 @@ def check_agreements(study: Study, terms: SumTerms, answer: Agreements) -> None:
     rows, bound = study.total_rows, terms.noise_bound
     for numbers, most in ((answer.ones, terms.high), (answer.pairs.ravel(), rows)):
         if ((numbers < -bound) | (numbers > most + bound)).any():
-            raise check_failed("a released agreement is out of range: some party's answer is not sound.")
+            raise check_failed(f"a released agreement is out of range: {SOMEBODY}.")
     features = len(sizes_of(study))
     first, second = np.triu_indices(features, 1)
     square = np.full((features, features), rows, dtype=np.int64)
@@ -126,9 +152,13 @@ def check_agreements(study: Study, terms: SumTerms, answer: Agreements) -> None:
         for one in square:
             both = one[:, None] + one
             if (both + square).min() < rows - 3 * bound or (both - square).max() > rows + 3 * bound:
-                raise check_failed("released agreements contradict each other: some party's answer is not sound.")
+                raise check_failed(f"released agreements contradict each other: {SOMEBODY}.")
 
 
-def _check_total(total: int, expected: int, noise_terms: int, terms: SumTerms) -> None:
-    if abs(total - expected) > noise_terms * terms.noise_bound:
-        raise check_failed("released counts do not add up to the row count: some party's answer is not sound.")
+def _check_total(total: int, expected: int, bound: int, blame: str) -> None:
+    if abs(total - expected) > bound:
+        raise check_failed(f"released counts do not add up to the row count: {blame}.")
+
+
+def _blame(party: str, step: Step) -> str:
+    return f"the answer of {party} to round {step.label} is not sound"

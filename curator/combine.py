@@ -17,7 +17,7 @@ from synod.common.protocol.queries.parsing import AnyQuery
 from synod.common.protocol.queries.rows import Synthesize, stack_rows
 from synod.common.protocol.steps import QueryKind, Step
 from synod.common.study.study import Study
-from synod.curator.checks import check_agreements, check_marginals, check_moments
+from synod.curator.checks import check_agreements, check_local_marginals, check_marginals, check_moments
 
 Payloads = Iterable[bytes]
 
@@ -29,7 +29,7 @@ def combine(query: AnyQuery, step: Step, study: Study, payloads: Payloads, *, ke
     """
     if isinstance(query, SumQuery):
         return query.split(add_up(query, step, study, payloads, key=key, workers=workers), study)
-    return COMBINED[query.kind](query, study, payloads, step.answerers)
+    return COMBINED[query.kind](query, step, study, payloads)
 
 
 def add_up(
@@ -57,17 +57,23 @@ def _check_agreements(query: SumAgreements, study: Study, terms: SumTerms, sums:
     check_agreements(study, terms, query.split(sums, study))
 
 
-def _read_alone(
-    query: LocalMarginals | ChooseParents, study: Study, payloads: Payloads, answerers: tuple[str, ...]
-) -> Any:
-    ((payload, party),) = zip(payloads, answerers, strict=True)
+def _read_marginals(query: LocalMarginals, step: Step, study: Study, payloads: Payloads) -> Any:
+    """One party's own counts, checked (6) as the sums are."""
+    ((payload, party),) = zip(payloads, step.answerers, strict=True)
+    tables = query.read_answer(payload, study, party)
+    check_local_marginals(party, step, study, query, tables)
+    return tables
+
+
+def _read_parents(query: ChooseParents, step: Step, study: Study, payloads: Payloads) -> Any:
+    """One party's own choices; each was among its options (4), and nothing more can be told of a random draw."""
+    ((payload, party),) = zip(payloads, step.answerers, strict=True)
     return query.read_answer(payload, study, party)
 
 
-def _stack(query: Synthesize, study: Study, payloads: Payloads, answerers: tuple[str, ...]) -> Any:
-    return stack_rows(
-        [query.read_answer(payload, study, party) for payload, party in zip(payloads, answerers, strict=True)]
-    )
+def _stack(query: Synthesize, step: Step, study: Study, payloads: Payloads) -> Any:
+    pairs = zip(payloads, step.answerers, strict=True)
+    return stack_rows([query.read_answer(payload, study, party) for payload, party in pairs])
 
 
 CHECKED: Mapping[QueryKind, Callable[[Any, Study, SumTerms, NDArray[np.int64]], None]] = {
@@ -75,8 +81,8 @@ CHECKED: Mapping[QueryKind, Callable[[Any, Study, SumTerms, NDArray[np.int64]], 
     QueryKind.SUM_AGREEMENTS: _check_agreements,
     QueryKind.SUM_MOMENTS: _check_moments,
 }
-COMBINED: Mapping[QueryKind, Callable[[Any, Study, Payloads, tuple[str, ...]], Any]] = {
-    QueryKind.LOCAL_MARGINALS: _read_alone,
-    QueryKind.CHOOSE_PARENTS: _read_alone,
+COMBINED: Mapping[QueryKind, Callable[[Any, Step, Study, Payloads], Any]] = {
+    QueryKind.LOCAL_MARGINALS: _read_marginals,
+    QueryKind.CHOOSE_PARENTS: _read_parents,
     QueryKind.SYNTHESIZE: _stack,
 }

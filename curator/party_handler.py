@@ -10,16 +10,16 @@ from enum import Enum
 
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.crypto.identity import fingerprint
-from synod.common.protocol.envelope import read_document
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import AnyQuery, query_digest, read_query
+from synod.common.protocol.signed_query import SignedQuery
 from synod.common.protocol.steps import Step
 from synod.common.protocol.submission import AnsweredStep, Submission
-from synod.common.protocol.transcript import Enrolment, Transcript, check_enrolment, parse_transcript
+from synod.common.protocol.transcript import Enrolment, Transcript, check_enrolment, read_transcript
 from synod.common.runtime.errors import Code, SynodError, check_failed
 from synod.curator.checks import check_account, check_header, check_payload
 from synod.curator.context import Context
-from synod.curator.store import ReplyKind, SeenHead, State, StudyRecord
+from synod.curator.store import PendingStudy, SeenHead, State, StudyRecord
 
 
 class MoveKind(Enum):
@@ -47,6 +47,7 @@ class DeclineReason(Enum):
 
 
 MOST_QUERIES = 64
+MOST_CLOSING_MOVES = 64  # in one reply; the others come as these are acknowledged
 CLOSING_MOVES = {State.PUBLISHED: MoveKind.CLOSE_PUBLISHED, State.ABORTED: MoveKind.CLOSE_ABORTED}
 
 
@@ -89,24 +90,33 @@ class PartyHandler:
         return fingerprint(identity)
 
     def moves(self, party: str, skip: set[bytes]) -> list[NextMove]:
-        """The next moves of a party, one for each study at most."""
-        records = [record for record in self._store.studies_of(party) if record.study_hash not in skip]
-        return [move for record in records if (move := self._move(party, record)) is not None]
+        """The next moves of a party, one for each study at most. What it costs does not depend on how many studies of
+        the party have ended.
+        """
+        pending = self._store.pending_studies(party, skip, most_ended=MOST_CLOSING_MOVES)
+        return [move for study in pending if (move := self._move(party, study)) is not None]
 
-    def _move(self, party: str, record: StudyRecord) -> NextMove | None:
-        study_hash, name = record.study_hash, record.study.name
-        if record.outcome is not None:
-            if self._store.replied(study_hash, party, ReplyKind.ACKNOWLEDGED):
-                return None
-            return NextMove(study_hash, name, CLOSING_MOVES[record.outcome])
+    def _move(self, party: str, pending: PendingStudy) -> NextMove | None:
+        study_hash, name = pending.study_hash, pending.name
+        if pending.outcome is not None:
+            return NextMove(study_hash, name, CLOSING_MOVES[pending.outcome])
         if self._store.enrolment(study_hash, party) is None:
             return NextMove(study_hash, name, MoveKind.ENROL)
         query = self._store.unanswered(study_hash)
-        if query is None or party not in plan_study(record.study).step(query.label).answerers:
+        if query is None or self._store.submission(study_hash, query.label, party) is not None:
             return None
-        if self._store.submission(study_hash, query.label, party) is not None:
+        if party not in plan_study(self._store.study(study_hash).study).step(query.label).answerers:
             return None
         return NextMove(study_hash, name, MoveKind.ANSWER, query.label)
+
+    def require_known(self, party: str) -> None:
+        """Refuses a caller that no study has on its roster."""
+        if not self._store.is_on_a_roster(party):
+            raise SynodError(
+                Code.NOT_ON_ROSTER,
+                f"{party} is on no roster of this curator.",
+                "The certificate's name must be the roster's.",
+            )
 
     def record_for(self, party: str, study_hash: bytes) -> StudyRecord:
         """A study, if the caller is on its roster."""
@@ -138,15 +148,18 @@ class PartyHandler:
         record = self.record_for(party, submission.study_hash)
         envelope = self._store.transcript(submission.study_hash)
         labels = [step.label for step in plan_study(record.study).steps]
-        is_stored = self._store.submission(submission.study_hash, submission.label, party) == submission
-        has_ended = record.outcome is not None and not is_stored
+        has_ended = record.outcome is not None and not self.is_stored(party, submission)
         if envelope is None or submission.label not in labels or has_ended:
             raise SynodError(Code.NOT_READY, f"{record.study.name} has no such round open.")
-        transcript = parse_transcript(read_document("transcript", envelope).content)
+        transcript = read_transcript(envelope)
         step = plan_study(record.study).step(submission.label)
         query = self._query(record, step.label)
         check_header(party, submission, study=record.study, transcript=transcript, query=query, step=step)
         return OpenRound(record, transcript, step, query)
+
+    def is_stored(self, party: str, submission: Submission) -> bool:
+        """Whether this very submission is stored."""
+        return self._store.submission(submission.study_hash, submission.label, party) == submission
 
     def _query(self, record: StudyRecord, label: str) -> AnyQuery:
         """The query of a round, read once: what the log holds of a round never changes."""
@@ -160,23 +173,24 @@ class PartyHandler:
 
     def check(self, party: str, submission: Submission, asked: OpenRound, payload: bytes) -> None:
         """Checks an answer's bytes (4) and its countersignature; slow for a large answer, and free of side effects."""
-        if self._store.submission(submission.study_hash, submission.label, party) == submission:
+        if self.is_stored(party, submission):
             return
         study = asked.record.study
         check_payload(
             party, submission, payload, query=asked.query, step=asked.step, study=study, public=asked.transcript.key
         )
         identity = asked.transcript.enrolments[study.index_of(party)].identity
-        check_account(party, submission, self._steps_so_far(party, asked), identity)
+        check_account(party, submission, self._steps_so_far(party, asked), identity, asked.transcript.curator)
 
     def accept(self, party: str, submission: Submission, payload: bytes) -> None:
         """Stores a checked answer, once (5)."""
         self._store.add_submission(party, submission, payload)
         self._context.changes.announce(submission.study_hash)
 
-    def query(self, party: str, study_hash: bytes, label: str) -> AnyQuery:
-        """The query of a round of a study that the caller is on."""
-        return self._query(self.record_for(party, study_hash), label)
+    def query(self, party: str, study_hash: bytes, label: str) -> SignedQuery:
+        """The query of a round of a study that the caller is on, with the signature that the log has."""
+        query = self._query(self.record_for(party, study_hash), label)
+        return SignedQuery(query, self._store.query_signature(study_hash, label))
 
     def document(self, party: str, study_hash: bytes, kind: DocumentKind) -> bytes:
         """A document of a study that the caller is on."""
@@ -211,17 +225,28 @@ class PartyHandler:
         """
         record = self.record_for(party, study_hash)
         if reason is DeclineReason.NOT_APPROVED:
-            self._store.add_reply(study_hash, party, ReplyKind.NOT_APPROVED)
-        elif signer != record.study.roster[record.study.index_of(party)].key:
-            raise check_failed(f"the identity key of {party} is not the one on the roster of {record.study.name}.")
-        elif record.outcome is None:
+            self._store.add_not_approved(study_hash, party)
+            return
+        _require_signer(party, signer, record)
+        if record.outcome is None:
             self._store.end_study(study_hash, State.ABORTED, f"{party} declined: {reason.value}.")
             self._context.changes.announce(study_hash, *(entry.name for entry in record.study.roster))
 
-    def acknowledge(self, party: str, study_hash: bytes) -> None:
-        """Notes that a party knows of a study's end."""
-        self.record_for(party, study_hash)
-        self._store.add_reply(study_hash, party, ReplyKind.ACKNOWLEDGED)
+    def acknowledge(self, party: str, signer: str, study_hash: bytes) -> None:
+        """Notes that a party knows of a study's end, so that it is told no more.
+
+        A certificate alone cannot keep an end from a party, and nobody can acknowledge one that is still to come.
+        """
+        record = self.record_for(party, study_hash)
+        _require_signer(party, signer, record)
+        if record.outcome is None:
+            raise SynodError(Code.NOT_READY, f"{record.study.name} has not ended.", "Go on with it.")
+        self._store.acknowledge(study_hash, party)
+
+
+def _require_signer(party: str, signer: str, record: StudyRecord) -> None:
+    if signer != record.study.roster[record.study.index_of(party)].key:
+        raise check_failed(f"the identity key of {party} is not the one on the roster of {record.study.name}.")
 
 
 def _is_on_roster(party: str, record: StudyRecord) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import grpc
@@ -10,20 +11,21 @@ from synod.common.protocol.parts import split_message
 from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import PROTOCOL, Enrolment
 from synod.common.runtime.errors import Code, SynodError, invalid
-from synod.common.runtime.wire import CHUNK_BYTES, caller_name, chunks_of, replies, streams
+from synod.common.runtime.wire import CHUNK_BYTES, UPLOAD_SECONDS, caller_name, chunks_of, replies, streams
 from synod.curator.context import Context
-from synod.curator.party_handler import DeclineReason, DocumentKind, MoveKind, PartyHandler
+from synod.curator.party_handler import DeclineReason, DocumentKind, MoveKind, OpenRound, PartyHandler
 from synod.curator.store import SeenHead
 from synod.curator.study_handler import StudyHandler
+from synod.curator.uploads import Upload, Uploads
 from synod.v1 import party_pb2 as pb
 from synod.v1 import party_pb2_grpc as rpc
-from synod.v1 import query_pb2 as qpb
 from synod.v1 import study_pb2 as spb
 from synod.v1 import study_pb2_grpc as srpc
 
 Call = grpc.aio.ServicerContext[Any, Any]
 
 LONGEST_WAIT_SECONDS = 60
+CHECKED_AT_ONCE = 2  # answers that are in memory whole; more would gain little, and a large one holds up no small one
 MOVE_KINDS = {
     MoveKind.ENROL: pb.MOVE_KIND_ENROL,
     MoveKind.ANSWER: pb.MOVE_KIND_ANSWER,
@@ -47,6 +49,8 @@ class PartyServicer(rpc.PartyServiceServicer):
     def __init__(self, context: Context) -> None:
         self._context = context
         self._handler = PartyHandler(context)
+        self._uploads = Uploads(context.folder)
+        self._checking = asyncio.Semaphore(CHECKED_AT_ONCE)
 
     def _see(self, call: Call, head: pb.LedgerHead) -> str:
         seen = SeenHead(head.ledger, head.sequence, head.hash, head.signature)
@@ -111,10 +115,11 @@ class PartyServicer(rpc.PartyServiceServicer):
             yield pb.GetDocumentResponse(chunk=chunk)
 
     @streams
-    async def GetQuery(self, request: pb.GetQueryRequest, call: Call) -> AsyncIterator[qpb.Query]:
-        """Streams the query of a round."""
-        query = self._handler.query(caller_name(call), request.study_hash, request.label)
-        for part in split_message(query.to_proto(), CHUNK_BYTES):
+    async def GetQuery(self, request: pb.GetQueryRequest, call: Call) -> AsyncIterator[pb.SignedQuery]:
+        """Streams the signed query of a round."""
+        asked = self._handler.query(caller_name(call), request.study_hash, request.label)
+        signed = pb.SignedQuery(query=asked.query.to_proto(), signature=asked.signature)
+        for part in split_message(signed, CHUNK_BYTES):
             yield part
 
     @replies
@@ -127,17 +132,28 @@ class PartyServicer(rpc.PartyServiceServicer):
 
     @replies
     async def Submit(self, request: AsyncIterator[pb.SubmitRequest], call: Call) -> pb.SubmitResponse:
-        """Takes an answer: its header is checked before its bytes are read, and it is stored whole or not at all."""
-        first = await anext(aiter(request), None)
-        if first is None or first.WhichOneof("part") != "header":
-            raise invalid("an upload starts with its header.")
-        party = self._caller(call, first.header.head)
-        submission = read_header(first.header)
-        asked = self._handler.open_round(party, submission)
-        payload = await _read_chunks(request, submission.length)
-        await asyncio.to_thread(self._handler.check, party, submission, asked, payload)
-        self._handler.accept(party, submission, payload)
+        """Takes an answer: its sender's name is checked before anything is read, its header before its bytes are read,
+        and it is stored whole or not at all. One that is stored already is not read again.
+        """
+        self._handler.require_known(caller_name(call))
+        async with _time_limit(UPLOAD_SECONDS):
+            first = await anext(aiter(request), None)
+            if first is None or first.WhichOneof("part") != "header":
+                raise invalid("an upload starts with its header.")
+            party = self._caller(call, first.header.head)
+            submission = read_header(first.header)
+            asked = self._handler.open_round(party, submission)
+            if not self._handler.is_stored(party, submission):
+                with self._uploads.open(party, submission) as upload:
+                    await _receive(request, upload)
+                    await self._take(party, submission, asked, upload)
         return pb.SubmitResponse(digest=submission.digest)
+
+    async def _take(self, party: str, submission: Submission, asked: OpenRound, upload: Upload) -> None:
+        async with self._checking:
+            payload = await asyncio.to_thread(upload.read)
+            await asyncio.to_thread(self._handler.check, party, submission, asked, payload)
+            self._handler.accept(party, submission, payload)
 
     @replies
     async def Decline(self, request: pb.DeclineRequest, call: Call) -> pb.DeclineResponse:
@@ -150,8 +166,9 @@ class PartyServicer(rpc.PartyServiceServicer):
 
     @replies
     async def Acknowledge(self, request: pb.AcknowledgeRequest, call: Call) -> pb.AcknowledgeResponse:
-        """Takes note of a note."""
-        self._handler.acknowledge(self._caller(call, request.head), request.study_hash)
+        """Takes a party's word that it knows of an end."""
+        signer = self._see(call, request.head)
+        self._handler.acknowledge(caller_name(call), signer, request.study_hash)
         return pb.AcknowledgeResponse()
 
 
@@ -170,26 +187,33 @@ def read_header(header: pb.SubmissionHeader) -> Submission:
     )
 
 
-async def _read_chunks(request: AsyncIterator[pb.SubmitRequest], length: int) -> bytes:
-    parts = bytearray()
+async def _receive(request: AsyncIterator[pb.SubmitRequest], upload: Upload) -> None:
     async for message in request:
         if message.WhichOneof("part") != "chunk" or len(message.chunk) > CHUNK_BYTES:
             raise invalid("after its header, an upload is chunks of at most 512 KiB.")
-        parts += message.chunk
-        if len(parts) > length:
-            raise invalid("the upload is longer than its header says.")
-    return bytes(parts)
+        upload.add(message.chunk)
+        del message  # or it would be held until the next one comes
+
+
+@asynccontextmanager
+async def _time_limit(seconds: float) -> AsyncIterator[None]:
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise SynodError(Code.UNREACHABLE, "the upload took too long.", "Check the network, and try again.") from None
 
 
 class StudyServicer(srpc.StudyServiceServicer):
     """The operator's side."""
 
-    def __init__(self, handler: StudyHandler, operators: tuple[str, ...]) -> None:
+    def __init__(self, handler: StudyHandler, operators: tuple[str, ...] | None) -> None:
         self._handler = handler
         self._operators = operators
 
     def _require_operator(self, call: Call) -> None:
-        if caller_name(call) not in self._operators:
+        """`Access` has let in operators alone; where the configuration lists some, it takes one of these."""
+        if self._operators is not None and caller_name(call) not in self._operators:
             raise SynodError(
                 Code.NOT_ON_ROSTER,
                 f"{caller_name(call)} is not an operator of this curator.",

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import signal
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,14 +12,26 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from synod.common.crypto.certificates import check_own_certificate
+from synod.common.crypto.certificates import (
+    ExpiryReminder,
+    Role,
+    TlsPair,
+    check_own_certificate,
+    read_changed_tls,
+    read_tls,
+)
 from synod.common.crypto.identity import Identity
+from synod.common.crypto.keyfiles import read_passphrase
+from synod.common.crypto.revocations import Revocations, read_revocations
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.health import tell_health
 from synod.common.runtime.locks import exclusive_lock
 from synod.common.runtime.settings import CuratorSettings
+from synod.common.runtime.watched import Watched
 from synod.common.runtime.wire import open_server, server_credentials
+from synod.curator.access import Access
 from synod.curator.context import Changes, Context
+from synod.curator.quotas import MOST_CALLS, Quotas
 from synod.curator.rpc import PartyServicer, StudyServicer
 from synod.curator.store import Store
 from synod.curator.study_handler import StudyHandler
@@ -27,29 +40,41 @@ from synod.v1 import party_pb2, party_pb2_grpc, study_pb2, study_pb2_grpc
 log = logging.getLogger("synod.curator")
 
 GRACE_SECONDS = 5.0
+REMINDER_SECONDS = 60.0
 SERVICES = (
     party_pb2.DESCRIPTOR.services_by_name["PartyService"].full_name,
     study_pb2.DESCRIPTOR.services_by_name["StudyService"].full_name,
 )
+EVERYBODY = frozenset([Role.PARTY, Role.OPERATOR])
+CALLERS = {
+    SERVICES[0]: frozenset([Role.PARTY]),
+    SERVICES[1]: frozenset([Role.OPERATOR]),
+    health.SERVICE_NAME: EVERYBODY,
+    reflection.SERVICE_NAME: EVERYBODY,
+}
 
 
 def load_identity(settings: CuratorSettings) -> Identity:
     """The curator's identity; made at the first start."""
-    path = settings.state / "identity.pem"
+    path, passphrase = settings.state / "identity.pem", read_passphrase(settings.passphrase_file)
     if not path.exists():
         settings.state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        Identity.generate().save(path)
-    return Identity.load(path)
+        Identity.generate().save(path, passphrase)
+    return Identity.load(path, passphrase)
 
 
 async def serve(settings: CuratorSettings) -> None:
     """Serves until SIGTERM or SIGINT."""
-    check_own_certificate(settings.tls, None, now=datetime.now(UTC))
+    check_own_certificate(settings.tls, Role.CURATOR, None, now=datetime.now(UTC))
     with exclusive_lock(settings.state), tell_health(settings.health) as tell:
         identity = load_identity(settings)
-        context = Context(Store(settings.state), identity, settings.state, Changes(), settings.workers, time.time)
+        store = Store(settings.state)
+        context = Context(store, identity, settings.state, Changes(), settings.workers, time.time)
         studies = StudyHandler(context)
-        server = open_server()
+        revoked = _watch_revocations(settings)
+        access = Access(CALLERS, revoked=lambda: revoked.current().serials, clock=lambda: datetime.now(UTC))
+        quotas = Quotas(lambda holder: holder.role is Role.OPERATOR or store.is_on_a_roster(holder.name))
+        server = open_server(most_calls=MOST_CALLS, interceptors=[access, quotas])
         party_pb2_grpc.add_PartyServiceServicer_to_server(PartyServicer(context), server)
         study_pb2_grpc.add_StudyServiceServicer_to_server(StudyServicer(studies, settings.operators), server)
         ready = health.aio.HealthServicer()
@@ -63,17 +88,17 @@ async def serve(settings: CuratorSettings) -> None:
         tell(True)
         (settings.state / "port").write_text(str(port))
         log.info("serving", extra={"port": port, "fingerprint": identity.fingerprint})
-        await _stop_signal()
+        await _stop_signal(ExpiryReminder(settings.tls))
         tell(False)
         await _set_health(ready, health_pb2.HealthCheckResponse.NOT_SERVING)
         context.changes.close()
         await server.stop(GRACE_SECONDS)
-        context.store.close()
+        store.close()
 
 
 def _bind(server: grpc.aio.Server, settings: CuratorSettings) -> int:
     try:
-        return int(server.add_secure_port(settings.listen, server_credentials(settings.tls)))
+        return int(server.add_secure_port(settings.listen, server_credentials(_watch_tls(settings).current)))
     except RuntimeError:
         raise SynodError(
             Code.UNREACHABLE, f"{settings.listen} cannot be bound.", "Another program may be listening there."
@@ -85,8 +110,30 @@ async def _set_health(ready: health.aio.HealthServicer, status: Any) -> None:
         await ready.set(service, status)
 
 
-async def _stop_signal() -> None:
+def _watch_tls(settings: CuratorSettings) -> Watched[TlsPair]:
+    files = settings.tls
+    paths = [path for _, path in files if path is not None]
+    return Watched(paths, lambda before: read_changed_tls(files, before) if before else read_tls(files), reject=_reject)
+
+
+def _watch_revocations(settings: CuratorSettings) -> Watched[Revocations]:
+    path, ca = settings.revoked, settings.tls.ca
+    if path is None:
+        return Watched([], lambda _: Revocations(0, frozenset()), reject=_reject)
+    return Watched([path, ca], lambda before: read_revocations(path, ca, before), reject=_reject)
+
+
+def _reject(error: SynodError) -> None:
+    log.error("a changed file is not used", extra={"why": str(error)})
+
+
+async def _stop_signal(reminder: ExpiryReminder) -> None:
+    """Waits for a signal, and says meanwhile once a day which certificate expires soon."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await stop.wait()
+    while not stop.is_set():
+        for told in reminder.due(now=datetime.now(UTC)):
+            log.warning("a certificate expires", extra={"why": told})
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), REMINDER_SECONDS)

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from synod.common.crypto.canonical import Json, canonical_bytes
-from synod.common.crypto.identity import Identity
 from synod.common.crypto.paillier import SecretKey
-from synod.common.protocol.envelope import read_document, sign_document
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query, check_within
+from synod.common.protocol.queries.parsing import query_digest
+from synod.common.protocol.signed_query import sign_query
 from synod.common.protocol.steps import Plan, Step
-from synod.common.protocol.transcript import Transcript, parse_transcript
+from synod.common.protocol.transcript import Transcript, read_transcript, seal_transcript
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
 from synod.curator.combine import combine
@@ -58,11 +58,11 @@ class Session:
             return
 
     async def _run_once(self) -> None:
-        transcript = await self._transcript()
+        await self._fix_transcript()
         seed = await self._seed()
         publication = await publish(self.study, self, seed=seed)
         self._require_open()
-        await asyncio.to_thread(write_release, self._context, self.study, transcript, publication, seed)
+        await asyncio.to_thread(write_release, self._context, self.study, publication, seed)
         self._end(State.PUBLISHED)
         self._require(State.PUBLISHED)
         log.info("published", extra={"study": self.study.name})
@@ -93,19 +93,31 @@ class Session:
         assert isinstance(seed, int)
         return seed
 
-    async def _transcript(self) -> Transcript:
-        """Waits until all have enrolled, then fixes and signs the transcript."""
+    async def _fix_transcript(self) -> None:
+        """Waits until all have enrolled, then fixes and signs the transcript, once."""
         names = [entry.name for entry in self.study.roster]
         while self._store.enrolled(self.study_hash) != set(names):
             await self._wait()
-        envelope = self._store.transcript(self.study_hash)
-        if envelope is None:
-            enrolments = self._store.enrolments(self.study_hash)
-            transcript = Transcript(self.study_hash, self._key.public, tuple(enrolments[name] for name in names))
-            envelope = seal_transcript(transcript, self._context.identity)
-            self._store.fix_transcript(self.study_hash, envelope)
+        if self._store.transcript(self.study_hash) is None:
+            enrolments, identity = self._store.enrolments(self.study_hash), self._context.identity
+            parties = tuple(enrolments[name] for name in names)
+            transcript = Transcript(self.study_hash, self._key.public, identity.public_key, parties)
+            self._store.fix_transcript(self.study_hash, seal_transcript(transcript, identity))
             log.info("keyed", extra={"study": self.study.name, "parties": len(names)})
-        return open_transcript(envelope)
+        self._transcript()
+
+    def _transcript(self) -> Transcript:
+        """The transcript, if it names this curator: with another identity it can neither ask nor seal the release."""
+        envelope = self._store.transcript(self.study_hash)
+        assert envelope is not None, "a recipe runs when the transcript is fixed"
+        transcript = read_transcript(envelope)
+        if transcript.curator != self._context.identity.public_key:
+            raise SynodError(
+                Code.STORAGE,
+                f"the parties of {self.study.name} have agreed on another identity of this curator.",
+                "Restore the `identity.pem` that the study was started with, and restart the curator.",
+            )
+        return transcript
 
     async def ask(self, label: str, query: Query[AnswerT]) -> AnswerT:
         """Implements `Parties.ask`: logs the query, waits for every answer, combines them, and logs the result."""
@@ -113,10 +125,17 @@ class Session:
         query.check(self.study)
         check_within(query, step, self.study)
         body = canonical_bytes(query.to_json())
-        logged = self._store.open_query(self.study_hash, step.label, body, now=int(self._context.clock()))
+        logged = self._store.open_query(
+            self.study_hash, step.label, body, signature=self._sign(step, query), now=int(self._context.clock())
+        )
         if logged is None:
             logged = await self._gather(step, query)
         return query.read_answer(logged, self.study)
+
+    def _sign(self, step: Step, query: Query[AnswerT]) -> bytes:
+        """This curator's signature on (T, label, Q)."""
+        transcript = self._transcript().digest(self.study)
+        return sign_query(self._context.identity, transcript, step.label, query_digest(query, step, self.study))
 
     async def _gather(self, step: Step, query: Query[AnswerT]) -> bytes:
         self._context.changes.announce(*step.answerers)
@@ -146,13 +165,3 @@ class Session:
             value = await self.compute(compute)
             self._store.add_note(self.study_hash, label, value)
         return value
-
-
-def seal_transcript(transcript: Transcript, identity: Identity) -> bytes:
-    """The transcript with the curator's signature, as parties fetch it."""
-    return canonical_bytes(sign_document("transcript", transcript.to_json(), identity))
-
-
-def open_transcript(document: bytes) -> Transcript:
-    """The transcript in a document of our own."""
-    return parse_transcript(read_document("transcript", document).content)

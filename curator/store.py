@@ -5,7 +5,7 @@ keys are not in here: a stolen store shows ciphertexts only.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -21,39 +21,10 @@ from synod.common.protocol.transcript import Enrolment
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.sqlite import open_database, storage_errors, transaction
 from synod.common.study.study import Study, parse_study
+from synod.curator.schema import MIGRATIONS
 
 STORE_FILE = "store.sqlite"
-MIGRATIONS = (
-    """
-CREATE TABLE studies (
-    study BLOB PRIMARY KEY, name TEXT NOT NULL UNIQUE, document BLOB NOT NULL, created INTEGER NOT NULL,
-    outcome TEXT, reason TEXT NOT NULL DEFAULT ''
-);
-CREATE TABLE rosters (party TEXT NOT NULL, study BLOB NOT NULL, key TEXT NOT NULL, PRIMARY KEY (party, study));
-CREATE TABLE enrolments (
-    study BLOB NOT NULL, party TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (study, party)
-);
-CREATE TABLE transcripts (study BLOB PRIMARY KEY, envelope BLOB NOT NULL);
-CREATE TABLE queries (
-    study BLOB NOT NULL, label TEXT NOT NULL, sequence INTEGER NOT NULL, body BLOB NOT NULL,
-    opened INTEGER NOT NULL, answer BLOB, PRIMARY KEY (study, label)
-);
-CREATE TABLE notes (
-    study BLOB NOT NULL, label TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (study, label)
-);
-CREATE TABLE submissions (
-    study BLOB NOT NULL, label TEXT NOT NULL, party TEXT NOT NULL, header BLOB NOT NULL, payload BLOB NOT NULL,
-    PRIMARY KEY (study, label, party)
-);
-CREATE TABLE replies (
-    study BLOB NOT NULL, party TEXT NOT NULL, kind TEXT NOT NULL, PRIMARY KEY (study, party, kind)
-);
-CREATE TABLE heads (
-    identity BLOB NOT NULL, ledger BLOB NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL,
-    signature BLOB NOT NULL, PRIMARY KEY (identity, ledger)
-);
-""",
-)
+NOT_APPROVED = "not-approved"
 
 
 class State(Enum):
@@ -66,13 +37,6 @@ class State(Enum):
     ABORTED = "aborted"
 
 
-class ReplyKind(Enum):
-    """What a party said of a study."""
-
-    NOT_APPROVED = "not-approved"
-    ACKNOWLEDGED = "acknowledged"
-
-
 @dataclass(frozen=True, slots=True)
 class StudyRecord:
     """A study as the store has it."""
@@ -82,6 +46,15 @@ class StudyRecord:
     created: int
     outcome: State | None
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PendingStudy:
+    """A study that a party is not done with: it has not ended, or the party has not acknowledged its end."""
+
+    study_hash: bytes
+    name: str
+    outcome: State | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +106,7 @@ class Store:
                 (study_hash, study.name, document, now),
             )
             self._connection.executemany(
-                "INSERT INTO rosters VALUES (?, ?, ?)",
+                "INSERT INTO rosters (party, study, key) VALUES (?, ?, ?)",
                 [(entry.name, study_hash, entry.key) for entry in study.roster],
             )
 
@@ -153,18 +126,37 @@ class Store:
         rows = self._rows("SELECT study, document, created, outcome, reason FROM studies ORDER BY created DESC, name")
         return [_record(row) for row in rows]
 
-    def studies_of(self, party: str) -> list[StudyRecord]:
-        """The studies that have a party on their roster, newest first."""
+    def pending_studies(self, party: str, skip: Set[bytes], *, most_ended: int) -> list[PendingStudy]:
+        """The studies of a party that have not ended, newest first, and some of those whose end it has not
+        acknowledged; none of `skip`. What is read grows with the open studies, `skip` and `most_ended` alone.
+        """
         rows = self._rows(
-            "SELECT study, document, created, outcome, reason FROM studies JOIN rosters USING (study)"
-            " WHERE party = ? ORDER BY created DESC, name",
+            "SELECT study, name, outcome FROM studies INDEXED BY open_studies CROSS JOIN rosters USING (study)"
+            " WHERE outcome IS NULL AND party = ? ORDER BY created DESC, name",
             party,
         )
-        return [_record(row) for row in rows]
+        ended = self._rows(
+            "SELECT study, name, outcome FROM rosters INDEXED BY unacknowledged CROSS JOIN studies USING (study)"
+            " WHERE party = ? AND acknowledged = 0 AND outcome IS NOT NULL LIMIT ?",
+            party,
+            len(skip) + most_ended,
+        )
+        rows += [row for row in ended if row[0] not in skip][:most_ended]
+        return [
+            PendingStudy(study_hash, name, outcome and State(outcome))
+            for study_hash, name, outcome in rows
+            if study_hash not in skip
+        ]
+
+    def is_on_a_roster(self, party: str) -> bool:
+        """Whether any study has the party on its roster."""
+        return bool(self._rows("SELECT 1 FROM rosters WHERE party = ? LIMIT 1", party))
 
     def is_pinned(self, party: str, key: str) -> bool:
         """Whether a roster has the party with the identity key of this fingerprint."""
-        return bool(self._rows("SELECT 1 FROM rosters WHERE party = ? AND key = ? LIMIT 1", party, key))
+        return bool(
+            self._rows("SELECT 1 FROM rosters INDEXED BY roster_keys WHERE party = ? AND key = ? LIMIT 1", party, key)
+        )
 
     def study(self, study_hash: bytes) -> StudyRecord:
         """One study by its hash."""
@@ -245,10 +237,11 @@ class Store:
 
     # The log
 
-    def open_query(self, study_hash: bytes, label: str, body: bytes, *, now: int) -> bytes | None:
+    def open_query(self, study_hash: bytes, label: str, body: bytes, *, signature: bytes, now: int) -> bytes | None:
         """Logs a query before it is sent. Returns the answer if it has one.
 
-        A query that differs from the logged one stops the study: the recipe or a library has changed under it.
+        A query that is in the log keeps the signature that it was first sent with. One that differs from the
+        logged one stops the study: the recipe or a library has changed under it.
         """
         rows = self._rows("SELECT body, answer FROM queries WHERE study = ? AND label = ?", study_hash, label)
         if rows:
@@ -256,8 +249,8 @@ class Store:
                 raise SynodError(Code.CHECK_FAILED, f"on replay, the query of round {label} is not the logged one.")
             return None if rows[0][1] is None else bytes(rows[0][1])
         self._write(
-            "INSERT INTO queries SELECT ?, ?, count(*) + 1, ?, ?, NULL FROM queries WHERE study = ?",
-            study_hash, label, body, now, study_hash,
+            "INSERT INTO queries SELECT ?, ?, count(*) + 1, ?, ?, ?, NULL FROM queries WHERE study = ?",
+            study_hash, label, body, signature, now, study_hash,
         )  # fmt: skip
         return None
 
@@ -267,10 +260,18 @@ class Store:
 
     def query(self, study_hash: bytes, label: str) -> bytes:
         """A logged query."""
-        rows = self._rows("SELECT body FROM queries WHERE study = ? AND label = ?", study_hash, label)
+        return self._logged(study_hash, label)[0]
+
+    def query_signature(self, study_hash: bytes, label: str) -> bytes:
+        """The curator's signature on a logged query."""
+        return self._logged(study_hash, label)[1]
+
+    def _logged(self, study_hash: bytes, label: str) -> tuple[bytes, bytes]:
+        rows = self._rows("SELECT body, signature FROM queries WHERE study = ? AND label = ?", study_hash, label)
         if not rows:
             raise SynodError(Code.NOT_FOUND, f"the round {label} is not open.")
-        return bytes(rows[0][0])
+        body, signature = rows[0]
+        return bytes(body), bytes(signature)
 
     def unanswered(self, study_hash: bytes) -> OpenQuery | None:
         """The query that is open, if one is."""
@@ -290,11 +291,17 @@ class Store:
     # Submissions
 
     def add_submission(self, party: str, submission: Submission, payload: bytes) -> None:
-        """Stores a checked submission; check 5 is the table's primary key and this comparison."""
+        """Stores a checked submission; check 5 is the table's primary key and this comparison.
+
+        The study may have ended since its round was looked up, and then its answers are dropped already: one that
+        comes later is refused in the same transaction.
+        """
         header = canonical_bytes(submission.to_json())
         with self._transaction():
             stored = self.submission(submission.study_hash, submission.label, party)
             if stored is None:
+                if self.has_ended(submission.study_hash):
+                    raise SynodError(Code.NOT_READY, "the study has ended, and no answer to it is stored any more.")
                 self._connection.execute(
                     "INSERT INTO submissions VALUES (?, ?, ?, ?, ?)",
                     (submission.study_hash, submission.label, party, header, payload),
@@ -304,23 +311,15 @@ class Store:
 
     def submission(self, study_hash: bytes, label: str, party: str) -> Submission | None:
         """The header of a stored submission."""
-        rows = self._rows(
-            "SELECT header FROM submissions WHERE study = ? AND label = ? AND party = ?",
-            study_hash,
-            label,
-            party,
-        )
+        statement = "SELECT header FROM submissions WHERE study = ? AND label = ? AND party = ?"
+        rows = self._rows(statement, study_hash, label, party)
         return Submission.from_json(json.loads(rows[0][0])) if rows else None
 
     def payloads(self, study_hash: bytes, label: str, parties: Iterable[str]) -> Iterable[bytes]:
         """The stored answers to a round, in the given order, one at a time."""
+        statement = "SELECT payload FROM submissions WHERE study = ? AND label = ? AND party = ?"
         for party in parties:
-            ((payload,),) = self._rows(
-                "SELECT payload FROM submissions WHERE study = ? AND label = ? AND party = ?",
-                study_hash,
-                label,
-                party,
-            )
+            ((payload,),) = self._rows(statement, study_hash, label, party)
             yield bytes(payload)
 
     def submitters(self, study_hash: bytes, label: str) -> set[str]:
@@ -335,14 +334,27 @@ class Store:
 
     # Parties
 
-    def add_reply(self, study_hash: bytes, party: str, kind: ReplyKind) -> None:
-        """Notes what a party said of a study."""
-        self._write("INSERT OR IGNORE INTO replies VALUES (?, ?, ?)", study_hash, party, kind.value)
+    def add_not_approved(self, study_hash: bytes, party: str) -> None:
+        """Notes that a party said that the study is not approved there."""
+        self._write("INSERT OR IGNORE INTO replies VALUES (?, ?, ?)", study_hash, party, NOT_APPROVED)
 
-    def replied(self, study_hash: bytes, party: str, kind: ReplyKind) -> bool:
+    def said_not_approved(self, study_hash: bytes, party: str) -> bool:
         """Whether the party said so."""
         statement = "SELECT 1 FROM replies WHERE study = ? AND party = ? AND kind = ?"
-        return bool(self._rows(statement, study_hash, party, kind.value))
+        return bool(self._rows(statement, study_hash, party, NOT_APPROVED))
+
+    def acknowledge(self, study_hash: bytes, party: str) -> None:
+        """Notes that a party knows of a study's end; before there is one, nothing is noted."""
+        statement = (
+            "UPDATE rosters SET acknowledged = 1 WHERE party = ? AND study ="
+            " (SELECT study FROM studies WHERE study = ? AND outcome IS NOT NULL)"
+        )
+        self._write(statement, party, study_hash)
+
+    def acknowledged(self, study_hash: bytes, party: str) -> bool:
+        """Whether the party knows of the study's end."""
+        statement = "SELECT 1 FROM rosters WHERE party = ? AND study = ? AND acknowledged = 1"
+        return bool(self._rows(statement, party, study_hash))
 
     def see_head(self, identity: bytes, head: SeenHead) -> None:
         """Keeps the highest head of a ledger."""

@@ -15,10 +15,11 @@ from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import check_feasible
 from synod.common.runtime.errors import Code, SynodError, invalid
 from synod.common.runtime.files import write_private_file
+from synod.common.runtime.jsontext import DocumentError, read_json
 from synod.common.study.study import Study, parse_study
 from synod.curator.context import Context
 from synod.curator.session import Session
-from synod.curator.store import OpenQuery, ReplyKind, State, StudyRecord
+from synod.curator.store import OpenQuery, State, StudyRecord
 from synod.v1 import study_pb2 as pb
 
 log = logging.getLogger("synod.curator")
@@ -34,6 +35,7 @@ class StudyHandler:
         self._context = context
         self._store = context.store
         self._sessions: dict[bytes, asyncio.Task[None]] = {}
+        self._halted: dict[bytes, str] = {}
 
     def resume(self) -> None:
         """Starts a session for every study that has not ended; one that cannot go on does not hold up the others."""
@@ -44,11 +46,17 @@ class StudyHandler:
             try:
                 self._start(record.study)
             except SynodError as error:
+                self._halted[record.study_hash] = str(error)
                 log.warning("a study cannot go on", extra={"study": record.study.name, "why": str(error)})
 
     async def submit(self, document: bytes) -> bytes:
         """Takes a resolved study: makes its key, stores it, starts its session. The same study again is fine."""
         study = _read_study(document)
+        if study.pins(self._context.identity.fingerprint):
+            raise invalid(
+                f"the roster of {study.name} has this curator's own key for a party.",
+                "Put down what `synod party fingerprint` prints there; no party would answer its own curator.",
+            )
         self._store.check_name(study)
         if self._store.has_ended(study.digest()):
             return study.digest()
@@ -92,6 +100,7 @@ class StudyHandler:
         task = asyncio.create_task(session.run(), name=study.name)
         task.add_done_callback(partial(self._finish, study))
         self._sessions[study_hash] = task
+        self._halted.pop(study_hash, None)
 
     def _key_path(self, study: Study) -> Path:
         return self._context.folder / "keys" / f"{study.digest().hex()}.json"
@@ -112,9 +121,12 @@ class StudyHandler:
     def _finish(self, study: Study, task: "asyncio.Task[None]") -> None:
         if task.cancelled():
             return
-        if self._store.study(study.digest()).outcome is not None:
+        study_hash, error = study.digest(), task.exception()
+        self._sessions.pop(study_hash, None)
+        if self._store.study(study_hash).outcome is not None:
             self._drop_key(study)
-        elif (error := task.exception()) is not None:
+        elif error is not None:
+            self._halted[study_hash] = f"its session ended by a defect ({type(error).__name__})."
             log.error("a session ended by a defect; restart the curator to resume it", exc_info=error)
 
     def _load_key(self, study: Study) -> SecretKey:
@@ -138,6 +150,7 @@ class StudyHandler:
             reason=record.reason,
             parties=list(self._describe_parties(record, query)),
             answer_bytes=self._store.answer_bytes(record.study_hash),
+            halted=self._halted.get(record.study_hash, "") if record.outcome is None else "",
         )
 
     def _describe_parties(self, record: StudyRecord, query: OpenQuery | None) -> Iterator[pb.PartyStatus]:
@@ -155,8 +168,7 @@ class StudyHandler:
                 awaited=since > 0,
                 awaited_since=since,
                 last_seen=self._context.sightings.get(entry.name, 0),
-                not_approved=not is_enrolled
-                and self._store.replied(record.study_hash, entry.name, ReplyKind.NOT_APPROVED),
+                not_approved=not is_enrolled and self._store.said_not_approved(record.study_hash, entry.name),
             )
 
 
@@ -164,9 +176,9 @@ def _read_study(document: bytes) -> Study:
     if len(document) > LARGEST_STUDY_BYTES:
         raise invalid(f"the study is larger than {LARGEST_STUDY_BYTES >> 10} KiB.")
     try:
-        data = json.loads(document)
-    except ValueError:
-        raise invalid("the study is not JSON.") from None
+        data = read_json(document)
+    except DocumentError as error:
+        raise invalid(f"the study {error.reason}.") from None
     study = parse_study(data, "the study").resolve()
     if canonical_bytes(study.to_json()) != document:
         raise invalid("the study is not in resolved, canonical form.", "Submit it with `synod study submit`.")

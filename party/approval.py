@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from synod.common.crypto.identity import Identity
+from synod.common.crypto.keyfiles import read_passphrase
 from synod.common.privacy.cost import Cost
 from synod.common.runtime.errors import Code, SynodError, invalid
 from synod.common.runtime.settings import PartySettings
@@ -24,6 +25,11 @@ IDENTITY_FILE = "identity.pem"
 def identity_path(settings: PartySettings) -> Path:
     """Where the party's identity key is."""
     return settings.state / IDENTITY_FILE
+
+
+def load_identity(settings: PartySettings) -> Identity:
+    """The party's identity."""
+    return Identity.load(identity_path(settings), read_passphrase(settings.passphrase_file))
 
 
 def snapshot_folder(settings: PartySettings, study_hash: bytes) -> Path:
@@ -56,7 +62,7 @@ def initialize(settings: PartySettings, *, spent: Cost | None, now: int) -> Iden
             "Restore identity.pem from its backup; no roster would know a new one.",
         )
     if not known:
-        Identity.generate().save(identity_path(settings))
+        Identity.generate().save(identity_path(settings), read_passphrase(settings.passphrase_file))
     if (settings.state / LEDGER_FILE).exists():
         if spent is None:
             raise invalid(f"{settings.name} is initialized already.", "Its fingerprint: `synod party fingerprint`.")
@@ -66,7 +72,7 @@ def initialize(settings: PartySettings, *, spent: Cost | None, now: int) -> Iden
     if spent is not None:
         ledger.declare_spent(settings.dataset, spent, now=now)
     ledger.close()
-    return Identity.load(identity_path(settings))
+    return load_identity(settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,7 @@ class CheckedStudy:
 
 def check_study(settings: PartySettings, study: Study) -> CheckedStudy:
     """Checks a resolved study against policy, budget and table. Reserves and keeps nothing."""
-    identity = Identity.load(identity_path(settings))
+    identity = load_identity(settings)
     cost = check_policy(settings, study, own_key=identity.fingerprint)
     ledger = Ledger.open(settings.state)
     try:

@@ -1,5 +1,6 @@
 """The party's end of the wire: one method for each call, plain values in and out, errors as sentences."""
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -7,21 +8,23 @@ from typing import TypeVar
 
 import grpc
 
-from synod.common.crypto.certificates import check_own_certificate
+from synod.common.crypto.certificates import Role, check_own_certificate, read_changed_tls, read_tls
 from synod.common.crypto.identity import Identity
 from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import PROTOCOL, Enrolment
 from synod.common.runtime.errors import Code, SynodError, check_failed
+from synod.common.runtime.jsontext import LARGEST_DOCUMENT_BYTES
 from synod.common.runtime.settings import PartySettings
+from synod.common.runtime.watched import Watched
 from synod.common.runtime.wire import CALL_SECONDS, UPLOAD_SECONDS, chunks_of, explain, open_channel
 from synod.party.ledger import Head
 from synod.v1 import party_pb2 as pb
 from synod.v1 import party_pb2_grpc as rpc
-from synod.v1 import query_pb2 as qpb
+
+log = logging.getLogger("synod.party")
 
 T = TypeVar("T")
-LARGEST_DOCUMENT_BYTES = 64 << 20
-PART_BYTES = 4096  # what parts may repeat of a query
+PART_BYTES = 4096  # what parts may repeat of a query, and its signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +44,27 @@ class CuratorClient:
         self._settings = settings
         self._address = settings.address
         self._identity = identity
-        self._channel = open_channel(settings.address, settings.tls, proxy=settings.proxy)
+        self._tls = Watched(
+            [path for _, path in settings.tls if path is not None],
+            lambda before: read_changed_tls(settings.tls, before) if before else read_tls(settings.tls),
+            reject=lambda error: log.error("a changed file is not used", extra={"why": str(error)}),
+        )
+        self._opened_with = self._tls.current()
+        self._dial()
+
+    def _dial(self) -> None:
+        self._channel = open_channel(self._address, self._opened_with, proxy=self._settings.proxy)
         self._stub = rpc.PartyServiceStub(self._channel)
+
+    def renew(self) -> bool:
+        """Opens a new connection if the certificate was renewed since the last one, and says whether it was."""
+        tls = self._tls.current()
+        if tls is self._opened_with:
+            return False
+        old, self._opened_with = self._channel, tls
+        self._dial()
+        old.close()
+        return True
 
     def close(self) -> None:
         """Ends the connection; a call that waits ends with it."""
@@ -50,7 +72,8 @@ class CuratorClient:
 
     def greet(self, head: Head) -> Greeting:
         """Introduces this party, if its certificate is still one that the curator can accept."""
-        check_own_certificate(self._settings.tls, self._settings.name, now=datetime.now(UTC))
+        check_own_certificate(self._settings.tls, Role.PARTY, self._settings.name, now=datetime.now(UTC))
+        self.renew()
         request = pb.GreetRequest(protocol=PROTOCOL, head=self._signed(head))
         reply = self._call(lambda: self._stub.Greet(request, timeout=CALL_SECONDS))
         highest = reply.highest_head if reply.HasField("highest_head") else None
@@ -67,8 +90,8 @@ class CuratorClient:
         request = pb.GetDocumentRequest(study_hash=study_hash, kind=kind)
         return self._call(lambda: _join(self._stub.GetDocument(request, timeout=UPLOAD_SECONDS)))
 
-    def query(self, study_hash: bytes, label: str, most_bytes: int) -> qpb.Query:
-        """Fetches the query of an open round; one of more than `most_bytes` is not read to its end."""
+    def query(self, study_hash: bytes, label: str, most_bytes: int) -> pb.SignedQuery:
+        """Fetches the signed query of an open round; one of more than `most_bytes` is not read to its end."""
         request = pb.GetQueryRequest(study_hash=study_hash, label=label)
         return self._call(lambda: _merge(self._stub.GetQuery(request, timeout=UPLOAD_SECONDS), most_bytes))
 
@@ -143,8 +166,8 @@ def _join(parts: Iterable[pb.GetDocumentResponse]) -> bytes:
     return bytes(document)
 
 
-def _merge(parts: Iterable[qpb.Query], most_bytes: int) -> qpb.Query:
-    query, size = qpb.Query(), 0
+def _merge(parts: Iterable[pb.SignedQuery], most_bytes: int) -> pb.SignedQuery:
+    query, size = pb.SignedQuery(), 0
     for part in parts:
         size += part.ByteSize() + 1
         if size > most_bytes + PART_BYTES:

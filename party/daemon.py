@@ -3,18 +3,21 @@
 It may be killed at any moment: every move is idempotent, and an answer is in the ledger before it leaves.
 """
 
-import json
 import logging
 import random
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
+from synod.common.crypto.certificates import ExpiryReminder
 from synod.common.crypto.identity import Identity, fingerprint, verify
 from synod.common.protocol.queries.parsing import QUERIES, parse_query
+from synod.common.protocol.signed_query import SignedQuery
 from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import PROTOCOL
 from synod.common.runtime.errors import Code, SynodError, check_failed, refused
+from synod.common.runtime.jsontext import DocumentError, read_json
 from synod.common.runtime.settings import PartySettings
 from synod.common.study.study import parse_study
 from synod.party.account import ApprovalState
@@ -62,6 +65,7 @@ class Daemon:
         )
         self._stopped = threading.Event()
         self._client = CuratorClient(settings, identity)
+        self._reminder = ExpiryReminder(settings.tls)
         self._waiting: set[bytes] = set()
         self._finished: set[bytes] = set()
         self._reported: set[bytes] = set()
@@ -100,10 +104,18 @@ class Daemon:
             wait = RECHECK_SECONDS if self._waiting else WAIT_SECONDS
             skip = sorted(self._waiting | self._finished)
             self._report_revocations()
+            self._look_at_certificate()
             moves = self._client.pull(self._ledger.head(), skip, wait)
             self._waiting.clear()
             for move in moves:
                 self._make(move)
+
+    def _look_at_certificate(self) -> None:
+        """Uses a renewed certificate without a restart, and says once a day if this one expires soon."""
+        if self._client.renew():
+            log.info("the certificate was renewed")
+        for told in self._reminder.due(now=datetime.fromtimestamp(self._clock(), UTC)):
+            log.warning("a certificate expires", extra={"why": told})
 
     def _report_revocations(self) -> None:
         """Tells the curator at once, so that no other party spends on a study that cannot be published."""
@@ -230,8 +242,9 @@ class Daemon:
         transcript = self._client.document(move.study_hash, pb.DOCUMENT_KIND_TRANSCRIPT)
         step = next_step(self._responder, approval, study, move.label)
         most_bytes = QUERIES[step.kind].message_bytes(step, study)
-        query = parse_query(self._client.query(move.study_hash, move.label, most_bytes), study)
-        asked = check_round(self._responder, approval, study, move.label, transcript, query)
+        told = self._client.query(move.study_hash, move.label, most_bytes)
+        signed = SignedQuery(parse_query(told.query, study), told.signature)
+        asked = check_round(self._responder, approval, study, move.label, transcript, signed)
         folder = snapshot_folder(self._settings, move.study_hash)
         snapshot = load_snapshot(folder, study, bytes.fromhex(approval.snapshot), seal=self._ledger.seal)
         answer_round(self._responder, approval, asked, snapshot, now=self._now())
@@ -268,6 +281,6 @@ def check_not_behind(ledger: Ledger, identity: Identity, seen: pb.LedgerHead) ->
 
 def _read_json(document: bytes) -> Any:
     try:
-        return json.loads(document)
-    except (RecursionError, ValueError):
-        raise check_failed("a document of the curator's is not JSON.") from None
+        return read_json(document)
+    except DocumentError as error:
+        raise check_failed(f"a document of the curator's {error.reason}.") from None

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from synod.common.crypto.certificates import check_own_certificate
-from synod.common.crypto.identity import Identity, fingerprint
+from synod.common.crypto.certificates import Role, check_own_certificate, describe_expiry
+from synod.common.crypto.identity import fingerprint
 from synod.common.runtime.errors import Code, SynodError, check_failed, refused
 from synod.common.runtime.settings import PartySettings
 from synod.common.study.study import Study
-from synod.party.approval import check_study, identity_path
+from synod.party.approval import check_study, load_identity
 from synod.party.client import CuratorClient, Greeting
 from synod.party.daemon import LARGEST_SKEW_SECONDS, check_not_behind
 from synod.party.ledger import Ledger
@@ -24,16 +24,20 @@ CONNECT_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """One examined thing; `error` says what is wrong and what to do."""
+    """One examined thing; `error` says what is wrong and what to do, and `warns` that `told` soon will be."""
 
     what: str
     told: str
     error: SynodError | None = None
+    warns: bool = False
 
 
 def examine(settings: PartySettings, study: Study | None, *, now: datetime) -> Iterator[Diagnosis]:
     """Examines everything, in order; stops where the rest cannot be examined."""
-    yield _try("certificate", lambda: _check_certificate(settings, now))
+    certificate = _try("certificate", lambda: _check_certificate(settings, now))
+    yield certificate
+    if certificate.error is None:
+        yield from (Diagnosis("certificate", told, warns=True) for told in describe_expiry(settings.tls, now=now))
     host, port = settings.address.rsplit(":", 1)
     name = _try("name", lambda: _look_up(host, settings.proxy))
     yield name
@@ -43,7 +47,7 @@ def examine(settings: PartySettings, study: Study | None, *, now: datetime) -> I
     yield reached
     if reached.error is not None:
         return
-    identity = _try("identity", lambda: Identity.load(identity_path(settings)).fingerprint)
+    identity = _try("identity", lambda: load_identity(settings).fingerprint)
     yield identity
     if identity.error is not None:
         return
@@ -56,7 +60,7 @@ def examine(settings: PartySettings, study: Study | None, *, now: datetime) -> I
 
 
 def _check_certificate(settings: PartySettings, now: datetime) -> str:
-    check_own_certificate(settings.tls, settings.name, now=now)
+    check_own_certificate(settings.tls, Role.PARTY, settings.name, now=now)
     return f"valid, for {settings.name}"
 
 
@@ -103,7 +107,7 @@ def _read_ledger(settings: PartySettings) -> str:
 
 
 def _talk(settings: PartySettings) -> Iterator[Diagnosis]:
-    client = CuratorClient(settings, Identity.load(identity_path(settings)))
+    client = CuratorClient(settings, load_identity(settings))
     ledger = Ledger.open(settings.state)
     try:
         head = ledger.head()
@@ -133,7 +137,7 @@ def _check_curator(settings: PartySettings, greeting: Greeting) -> str:
 
 def _check_age(settings: PartySettings, ledger: Ledger, greeting: Greeting) -> str:
     if greeting.highest is not None:
-        check_not_behind(ledger, Identity.load(identity_path(settings)), greeting.highest)
+        check_not_behind(ledger, load_identity(settings), greeting.highest)
     return "not behind what the curator has seen"
 
 

@@ -17,12 +17,11 @@ STUDY = "Ask the curator's operator for a study without it."
 def check_policy(settings: PartySettings, study: Study, *, own_key: str) -> Cost:
     """What the study costs this party, if the policy allows it.
 
-    1. this party is on the roster, under its own key; 2. the method is allowed; 3. a study with delta is allowed at
-    all, no delta of the policy is too large for this party's rows, and the cost is within the cap of its kind for one
-    study; 4. the collusion threshold, the number of parties
-    and the key size are high enough; 5. only allowed columns are asked for, and never the unit of privacy; 6. answers
-    of its own are allowed if the method needs them; 7. no step can ask for more numbers than allowed, and the study is
-    feasible.
+    1. this party is on the roster, under its own key, and the curator's key is not; 2. the method is allowed; 3. a
+    study with delta is allowed at all, no delta of the policy is too large for this party's rows, and the cost is
+    within the cap of its kind for one study; 4. the collusion threshold, the number of parties and the key size are
+    high enough; 5. only allowed columns are asked for, and never the unit of privacy; 6. answers of its own are allowed
+    if the method needs them; 7. no step can ask for more numbers than allowed, and the study is feasible.
     """
     # 1
     entries = {entry.name: entry for entry in study.roster}
@@ -32,6 +31,11 @@ def check_policy(settings: PartySettings, study: Study, *, own_key: str) -> Cost
         raise refused(
             f"the roster of {study.name} pins another key for {settings.name}.",
             "Send the curator's operator what `synod party fingerprint` prints.",
+        )
+    if study.pins(settings.curator):
+        raise refused(
+            f"the roster of {study.name} has the curator's own key for a party.",
+            "Ask the curator's operator for a study whose parties are others.",
         )
     # 2
     if settings.methods is not None and study.method.name not in settings.methods:

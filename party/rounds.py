@@ -7,15 +7,15 @@ computed here; the query must be the one that the plan and the study call for.
 from dataclasses import dataclass
 
 from synod.common.crypto.canonical import Json
-from synod.common.crypto.identity import Identity
+from synod.common.crypto.identity import Identity, fingerprint
 from synod.common.crypto.paillier import check_public_key
-from synod.common.protocol.envelope import read_document
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import check_within
-from synod.common.protocol.queries.parsing import AnyQuery, query_digest
+from synod.common.protocol.queries.parsing import query_digest
+from synod.common.protocol.signed_query import SignedQuery, require_query_signature
 from synod.common.protocol.steps import Step
 from synod.common.protocol.submission import AnsweredStep, Submission, digest_of
-from synod.common.protocol.transcript import Transcript, check_transcript, parse_transcript
+from synod.common.protocol.transcript import Transcript, check_transcript, read_transcript
 from synod.common.runtime.errors import Code, SynodError, check_failed, refused
 from synod.common.study.study import Study
 from synod.party.account import Approval, ApprovalState
@@ -37,18 +37,23 @@ class Responder:
 
 
 def check_round(
-    responder: Responder, approval: Approval, study: Study, label: str, transcript_document: bytes, query: AnyQuery
+    responder: Responder, approval: Approval, study: Study, label: str, transcript_envelope: bytes, signed: SignedQuery
 ) -> Round:
-    """Checks what the curator sent for a round; `query` is sound for the study already.
+    """Checks what the curator sent for a round; the query is sound for the study already.
 
-    1. the transcript is signed by the curator that this party's configuration pins; 2. it is of the approved study
-    and roster; 3. this party's own entry is in it, unaltered; 4. the Paillier key is sound; 5. no other transcript
-    was answered for this study; 6. the label is the next planned step; 7. the query is of the planned kind, and no
-    larger than plan and policy allow.
+    1. the transcript is signed by the curator that it names, which is the one that this party's configuration pins;
+    2. it is of the approved study and roster, and its curator is nobody on it; 3. this party's own entry is in it,
+    unaltered; 4. the Paillier key is sound; 5. no other transcript was answered for this study; 6. the label is the
+    next planned step; 7. the query is of the planned kind, and no larger than plan and policy allow; 8. that curator
+    has signed T, the label and Q.
+
+    Guarantee: who lacks the curator's identity key, such as the transport authority or a thief of the curator's TLS
+    key, can repeat a question that the curator asked, which gets the same answer, and can ask no other.
     """
+    query = signed.query
     study_hash = study.digest()
     # 1
-    transcript = _signed_transcript(responder, transcript_document)
+    transcript = _pinned_transcript(responder, transcript_envelope)
     # 2
     check_transcript(transcript, study, study_hash)
     # 3
@@ -67,7 +72,10 @@ def check_round(
     # 7
     check_within(query, step, study)
     check_cells(query.size(study).numbers, responder.max_cells)
-    return Round(study, step, query, query_digest(query, step, study), transcript, transcript_hash, index)
+    # 8
+    query_hash = query_digest(query, step, study)
+    require_query_signature(transcript.curator, transcript_hash, label, query_hash, signed.signature)
+    return Round(study, step, query, query_hash, transcript, transcript_hash, index)
 
 
 def check_cells(numbers: int, max_cells: int) -> None:
@@ -76,11 +84,11 @@ def check_cells(numbers: int, max_cells: int) -> None:
         raise refused(f"the query asks for {numbers} numbers; `max_cells` is {max_cells}.")
 
 
-def _signed_transcript(responder: Responder, document: bytes) -> Transcript:
-    signed = read_document("transcript", document)
-    if signed.fingerprint != responder.curator:
+def _pinned_transcript(responder: Responder, envelope: bytes) -> Transcript:
+    transcript = read_transcript(envelope)
+    if fingerprint(transcript.curator) != responder.curator:
         raise check_failed("the transcript is not from the curator that `curator` pins.")
-    return parse_transcript(signed.content)
+    return transcript
 
 
 def next_step(responder: Responder, approval: Approval, study: Study, label: str) -> Step:
@@ -109,7 +117,7 @@ def answer_round(responder: Responder, approval: Approval, asked: Round, snapsho
         key_id=bytes.fromhex(asked.transcript.key.key_id),
         length=len(payload),
         digest=digest_of(payload),
-    ).signed_by(responder.identity, responder.name, [*earlier, charge])
+    ).signed_by(responder.identity, responder.name, asked.transcript.curator, [*earlier, charge])
     entry: dict[str, Json] = {
         "label": charge.label,
         "query": charge.query,

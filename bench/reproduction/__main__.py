@@ -1,6 +1,6 @@
 """`make bench` and `make bench-quick`: measures what is missing, then writes figures and page.
 
-Usage: python -m bench.reproduction [--data DIR] [--quick] [--page-only] [--out DIR] [--only KIND ...]
+Usage: python -m bench.reproduction [--data DIR] [--quick] [--page-only] [--out DIR] [--only KIND ...] [--first-seed N]
 """
 
 import os
@@ -10,8 +10,7 @@ from pathlib import Path
 
 import click
 
-from bench.reproduction.experiments.plans import KINDS
-from bench.reproduction.grid import Grid, full_grid, quick_grid
+from bench.reproduction.grid import KINDS, Grid, full_grid, quick_grid
 from bench.reproduction.page import FOLDER, write_page
 from bench.reproduction.plots import draw_figures
 from bench.reproduction.runner import run_points
@@ -81,7 +80,8 @@ def choose_out(out: Path | None, data: Path | None, *, quick: bool) -> Path:
 @click.option("--only", multiple=True, type=click.Choice(KINDS), help="Measure these; other numbers stay.")
 @click.option("--workers", default=min(2, os.cpu_count() or 1), show_default=True)
 @click.option("--nltcs-runs", default=5, show_default=True)
-@click.option("--adult-runs", default=3, show_default=True)
+@click.option("--adult-runs", default=5, show_default=True)
+@click.option("--first-seed", default=0, show_default=True, help="Add to as many runs that the CSV files have.")
 @command
 def main(
     data: Path | None,
@@ -93,6 +93,7 @@ def main(
     workers: int,
     nltcs_runs: int,
     adult_runs: int,
+    first_seed: int,
 ) -> None:
     """Measures the papers' claims again."""
     folder = choose_out(out, None if quick else data or (DOCS if page_only else None), quick=quick)
@@ -100,7 +101,7 @@ def main(
         require_classifier()
         require_plot(RESULTS.parent / "any.png")
         grid = quick_grid() if quick else full_grid(nltcs_runs, adult_runs)
-        grid = replace(grid, kinds=only)
+        grid = replace(grid, kinds=only, first_seed=first_seed)
         measure_grid(grid, None if quick else data, folder, results, workers=workers)
     say(f"Wrote {write_page(read_figures(folder / FOLDER), folder)}")
 
@@ -116,8 +117,8 @@ def measure_grid(grid: Grid, data: Path | None, folder: Path, results: Path, *, 
     found = [done[point.key] for point in points]
     source, line = (MADE, "make bench") if data is None else ("given", "make bench DATA=DIR")
     figures = Figures(summarize(found), describe_run(grid, found, source, line))
-    if grid.kinds and (folder / FOLDER / RUN_FILE).exists():
-        figures = merge_figures(read_figures(folder / FOLDER), figures)
+    if (grid.kinds or grid.first_seed) and (folder / FOLDER / RUN_FILE).exists():
+        figures = merge_figures(read_figures(folder / FOLDER), figures, first_seed=grid.first_seed)
     write_figures(figures, folder / FOLDER)
     for path in draw_figures(read_figures(folder / FOLDER), folder / FOLDER):
         say(f"Wrote {path}")

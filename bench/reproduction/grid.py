@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from bench.reproduction.experiments import plans
 from bench.reproduction.experiments.plans import EXPERIMENTS
 from bench.reproduction.points import (
     COMPONENTS_EPSILON,
@@ -19,10 +20,14 @@ from bench.reproduction.points import (
     Point,
 )
 
+KINDS = ("cover", "candidates", "release", "views", *plans.KINDS)
+
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """How much of the grid is measured, and how often each table; where `kinds` is not empty, these alone."""
+    """How much of the grid is measured, and how often each table; where `kinds` is not empty, these alone. With a
+    `first_seed` the runs before it are not measured.
+    """
 
     runs: Mapping[str, int]
     methods: tuple[str, ...] = tuple(METHODS)
@@ -32,20 +37,21 @@ class Grid:
     features: tuple[int, ...] = FEATURES
     experiment_epsilons: tuple[str, ...] | None = None
     kinds: tuple[str, ...] = ()
+    first_seed: int = 0
 
     def points(self, sources: Mapping[str, str]) -> list[Point]:
         """All points, one run of everything before the next, so that a grid cut short is thin but whole."""
         drawn = [p for table, runs in self.runs.items() for p in self._of_table(table, sources[table], runs)]
-        fixed = [Point("cover", cover, features=count) for cover in COVERS for count in self.features]
-        points = [*fixed, *sorted(drawn, key=lambda point: point.seed)]
+        covers = [Point("cover", cover, features=count) for cover in COVERS for count in self.features]
+        points = [*([] if self.first_seed else covers), *sorted(drawn, key=lambda point: point.seed)]
         return [point for point in points if not self.kinds or point.kind in self.kinds]
 
     def _of_table(self, table: str, source: str, runs: int) -> Iterator[Point]:
         """The points of one table: those that need no seed once, the others for each seed."""
         settings = self._settings()
-        for parties, epsilon in settings:
+        for parties, epsilon in settings if not self.first_seed else ():
             yield Point("candidates", "dp-ccbn", table, source, parties, epsilon)
-        for seed in range(runs):
+        for seed in range(self.first_seed, runs):
             for method, (parties, epsilon) in itertools.product(self.methods, settings):
                 yield Point("release", method, table, source, parties, epsilon, seed=seed)
             for contribution in self.contributions:

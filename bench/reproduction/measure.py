@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.reproduction.experiments.measures import MEASURES, measure_experiment
+from bench.reproduction.learning import measure_wrong
 from bench.reproduction.messages import CountedParties, forecast_candidates
 from bench.reproduction.noisyviews import measure_cover, measure_views
 from bench.reproduction.points import METHODS, PAPER_CONTRIBUTIONS, PAPER_HPDP, Point
@@ -18,9 +19,8 @@ from synod.common.runtime.errors import SynodError
 from synod.common.study.encoding import Codes, to_bins
 from synod.common.study.study import Study
 from synod.curator.methods.base import Publication, publish
-from synod.deploy.evaluate.classifiers import measure_misclassification
 from synod.deploy.evaluate.marginals import measure_marginals
-from synod.deploy.evaluate.tables import bit_space, make_table, split_bits
+from synod.deploy.evaluate.tables import bit_space, split_bits
 
 MOST_CANDIDATES = 4_000
 ORDERS = (2, 3)
@@ -86,12 +86,7 @@ def compare(rows: Rows, columns: Sequence[Codes], seed: int) -> Figures:
     for order in ORDERS:
         distances = measure_marginals(real, synthetic, order, rng=np.random.default_rng(seed))
         figures[f"tvd{order}"] = float(distances.total_variation.mean())
-    real, synthetic = (make_table(rows.study, side) for side in (rows.columns, columns))
-    wrong = measure_misclassification(real, synthetic, rows.parse_targets(), rng=np.random.default_rng([seed, 11]))
-    for label, shares in wrong.items():
-        figures |= {f"wrong {label}": shares.synthetic}
-        figures |= {f"real {label}": shares.real, f"majority {label}": shares.majority}
-    return figures
+    return figures | measure_wrong(rows, columns, seed)
 
 
 def describe_components(study: Study, publication: Publication) -> Figures:

@@ -4,6 +4,7 @@
 is the DP-SUBN paper's way to count the same tables (V, VI-F): two ciphertexts of 1,024 bits for each cell and party.
 """
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import comb
@@ -16,6 +17,7 @@ from synod.common.protocol.queries.base import Query, SumQuery, sum_law
 from synod.common.protocol.steps import QueryKind
 from synod.common.study.features import sizes_of
 from synod.common.study.study import Study
+from synod.curator.covers.views import design_views
 from synod.deploy.simulate import InProcessParties
 
 AnswerT = TypeVar("AnswerT")
@@ -70,6 +72,23 @@ def forecast_candidates(study: Study) -> dict[str, float]:
         "degree": degree,
         "candidates": most_candidates(features, degree),
     }
+
+
+def formula_of_updates(study: Study) -> float:
+    """The bytes of a DP-SUBN run by section VI-F, of d binary attributes, degrees k of the network and k' of the search
+    frontier, and as few views as pairs allow, of the mean size v of those that are asked: K t1 ((d - 1) 2^(k'+2) + n_v
+    2^(v+2) + (d - k) 2^(k+2)) bits.
+    """
+    plan, sizes, parties = plan_study(study), sizes_of(study), len(study.roster)
+    steps = ("parameters", f"update-{study.party_names[0]}")
+    network, frontier = (plan.step(label).limit.cells.bit_length() - 2 for label in steps)
+    count, views_cells = len(sizes), plan.step("correlations").limit.cells
+    width = statistics.fmean(len(view) for view in design_views(sizes, views_cells))
+    views = count * (count - 1) / (width * (width - 1))
+    tables: float = (
+        (count - 1) * 2 ** (frontier + 2) + views * 2 ** (width + 2) + (count - network) * 2 ** (network + 2)
+    )
+    return parties * tables * PAPER_BYTES_PER_CELL / 2
 
 
 def _sums(features: int, degree: int) -> Sequence[tuple[str, int, int]]:

@@ -12,10 +12,12 @@ from bench.reproduction.claims.verdicts import (
     SHARE_TO_HOLD,
     Verdict,
 )
+from bench.reproduction.experiments.kernel import KERNEL_ROWS
+from bench.reproduction.experiments.plans import FEW, MOST_INFORMATION, RATIO_EPSILONS, THIN
 from bench.reproduction.lines import TITLES, name_metric
 from bench.reproduction.measure import MOST_CANDIDATES
 from bench.reproduction.points import COMPONENTS_EPSILON, PAPER_CONTRIBUTIONS, USUAL_EPSILON, USUAL_PARTIES
-from bench.reproduction.summary import FIGURES, Estimate, Figures, Run
+from bench.reproduction.summary import FIGURES, Estimate, Figures
 from bench.reproduction.tables import MADE
 from bench.rivals import LABEL
 from bench.rivals.catalog import CUT_CONTINGENCY as CUT
@@ -33,7 +35,7 @@ CAPTIONS = {
     "messages-epsilon": f"Bytes of all answers against ε, at {USUAL_PARTIES} parties",
     "priview": f"PriView and other covers with all of its steps, on bits ({LABEL})",
     "two-parties": "Two parties",
-    "rounds": "Rounds of DP-SUBN, and the cells of the first and last search frontier, in bytes as the paper counts",
+    "rounds": "Rounds of DP-SUBN; first and last search frontier, all messages and their formula, in the paper's bytes",
     "rivals": f"Marginals of attributes: PrivBayes's rivals ({LABEL})",
     "trained": f"Classifiers on four fifths of the rows: rivals ({LABEL}), and releases of one place",
     "scores": "The sum of information of a network, by score and encoding",
@@ -44,6 +46,10 @@ CAPTIONS = {
     "degree": "The sum of information against the most parents of a feature",
     "personal": "HPPrivBayes beside PrivBayes, Adult without income",
     "joint": "DPCocGen, histogram and PrivBayes on five attributes of Adult",
+    "kept": f"HPDP-DP against the number of components, at ε = {COMPONENTS_EPSILON} and 3 parties",
+    "covariance": "The HPDP-DP paper's estimate of the covariance, without noise (not private)",
+    "growth": "HPDP-DP against rows: seconds of the processor, and numbers that are sent",
+    "seconds": "PrivBayes by score: seconds of the processor",
 }
 NUMBERS = {
     "epsilon": ("tvd2", "tvd3", "wrong "),
@@ -55,7 +61,7 @@ NUMBERS = {
     "messages-epsilon": ("bytes",),
     "priview": ("tvd2", "tvd3"),
     "two-parties": ("wrong ", "bytes"),
-    "rounds": ("rounds", "first frontier", "last frontier"),
+    "rounds": ("rounds", "first frontier", "last frontier", "paper_bytes", "formula"),
     "rivals": ("tvd2", "tvd3", "tvd4"),
     "trained": ("wrong ",),
     "scores": ("information",),
@@ -66,6 +72,10 @@ NUMBERS = {
     "degree": ("information",),
     "personal": ("tvd2", "tvd3", "wrong "),
     "joint": ("hellinger", "relative", "area "),
+    "kept": ("wrong ",),
+    "covariance": ("millionths",),
+    "growth": ("seconds", "components", "matrices", "models", "rows"),
+    "seconds": ("seconds",),
 }
 NOT_THEIRS = (
     "**These are not the papers' data.** The tables were made by the benchmark in the papers' shapes; no verdict "
@@ -82,7 +92,7 @@ def write_page(figures: Figures, folder: Path) -> Path:
 
 def make_page(figures: Figures) -> str:
     """The whole page."""
-    parts = ["# The papers' claims, measured again", *_introduce(figures.run), *_count(figures), *_explain()]
+    parts = ["# The papers' claims, measured again", *_introduce(figures), *_count(figures), *_explain()]
     for paper, claims in PAPERS.items():
         parts += [f"## {paper}", _claim_table(claims, figures)]
     parts += ["## Figures", "Bars in plots and ± in tables are standard errors over the runs."]
@@ -92,14 +102,15 @@ def make_page(figures: Figures) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _introduce(run: Run) -> Iterator[str]:
+def _introduce(figures: Figures) -> Iterator[str]:
+    run = figures.run
     yield (
         "This page is generated: `python -m bench.reproduction --page-only` rewrites it from the CSV files in "
         "[reproduction/](reproduction/), and a test compares the two. It reads real rows, so nothing in it is private."
     )
     if run.source == MADE:
         yield NOT_THEIRS
-    runs = ", ".join(f"{count} runs of {TITLES[table]} (seeds 0 to {count - 1})" for table, count in run.runs.items())
+    runs = "; ".join(_count_runs(figures, table) for table in run.runs)
     dates = " to ".join(sorted({run.dates[0], run.dates[-1]}))
     yield f"""\
 - made by `{run.command}`, on a machine with {run.cores} cores that did other work beside
@@ -109,6 +120,19 @@ def _introduce(run: Run) -> Iterator[str]:
   differ from each other, which these figures do not show
 - threshold t = 0, one full share of noise in every sum, as the papers have it. Synod's default t = 1 multiplies the
   variance of a sum's noise by K/(K - 1)"""
+
+
+def _count_runs(figures: Figures, table: str) -> str:
+    """How many runs the numbers of a table have; figures with fewer are named. What needs no seed was computed once."""
+    counts = {
+        name: min(found)
+        for name, rows in figures.rows.items()
+        if (found := [row.estimate.runs for row in rows if row.table == table and row.estimate.runs > 1])
+    }
+    most = max(counts.values(), default=1)
+    fewer = "".join(f", of {name} {count}" for name, count in counts.items() if count < most)
+    why = " (these take longest; `--first-seed` adds to them)" if fewer else ""
+    return f"{most} runs of {TITLES[table]} (seeds 0 to {most - 1}){fewer}{why}"
 
 
 def _count(figures: Figures) -> Iterator[str]:
@@ -136,7 +160,19 @@ def _explain() -> Iterator[str]:
 - these rules were not fixed beforehand: Student's t, **undecided**, the {SHARE_TO_BE_EQUAL:.0%}, both rules for figure
   8 of DP-SUBN and the third run of Adult came after a look at one and two runs; that PriView is compared under an equal
   cut, that a frontier of the same size does not shrink, and that a tenth decides whether MWEM is better than Uniform,
-  after a look at their numbers too. The numbers stand beside each verdict
+  after a look at their numbers too; those for the seconds, covariances and growth of HPDP-DP and for the granularities
+  of DPCocGen, after a look at one run; that MODL's own partition decides its figures 3 to 5 beside ours, after a look
+  at five. The numbers stand beside each verdict
+- lines with `exact` in their name are not private: a step of theirs has an ε of a million, which shows what the noise
+  of the others does. `{MOST_INFORMATION}` is the best network that a greedy search finds without noise
+- thinner than the papers: bits of Adult (figure 5 of PrivBayes) at ε = {", ".join(THIN)}; its classifiers of bits
+  (figure 7) at ε = {USUAL_EPSILON}; those of exact networks and tables (figure 11), β and θ at ε =
+  {" and ".join(FEW)}
+- HPPrivBayes has Adult in our bins and without income; its rival is PrivBayes with whole codes. Both have at most four
+  parents and tables that are θ-useful, but for figure 3, where tables may have any size; ratios are at ε =
+  {", ".join(RATIO_EPSILONS)}. `kernel` machines, as the paper's are, learn from {KERNEL_ROWS:,} rows, and as many are
+  tested
+- seconds are those of the processor, of all parties and the curator in one process, without encryption
 - *(beside)*: on a table that the paper did not have; it does not decide
 - `dp-subn` is the sequential update with the split of ε that Synod takes by default; `dp-subn, paper's split` has four
   quarters, `dp-subn, joint` is ours

@@ -13,6 +13,7 @@ from pathlib import Path
 from bench.reproduction.experiments.plans import ENCODINGS, EXACT_NETWORK, EXACT_TABLES, PRIVBAYES
 from bench.reproduction.points import USUAL_EPSILON, USUAL_PARTIES, Point
 from bench.reproduction.store import Result
+from synod.common.runtime.errors import invalid
 
 RUN_FILE = "run.json"
 BASELINES = {"real": "no privacy", "majority": "majority"}
@@ -89,6 +90,11 @@ def _is_distance(metric: str) -> bool:
     return metric.startswith("tvd")
 
 
+def _is_tuned(metric: str) -> bool:
+    """The distances, and the one classification task that the PrivBayes paper tunes by on each table."""
+    return _is_distance(metric) or metric in {"wrong outside", "wrong gender"}
+
+
 def _is_any(metric: str) -> bool:
     return bool(metric)
 
@@ -117,17 +123,21 @@ FIGURES = {
     "messages-epsilon": Figure("epsilon", lambda r: _is_message(r) and _at_usual_parties(r), _is_size),
     "priview": Figure("epsilon", _is_of("rival-bits"), _is_distance),
     "two-parties": Figure("epsilon", _is_of("two"), lambda metric: _is_quality(metric) or _is_size(metric)),
-    "rounds": Figure("parties", _is_of("rounds"), _is_any, _with_epsilon),
+    "rounds": Figure("parties", lambda r: r.point.kind in {"rounds", "formula"}, _is_any, _with_epsilon),
     "rivals": Figure("epsilon", _is_rival, _is_distance),
     "trained": Figure("epsilon", _is_trained, _is_quality),
     "scores": Figure("epsilon", _is_of("place"), lambda metric: metric == "information"),
     "encodings": Figure("epsilon", _is_of("place", *_ENCODED), _is_distance),
     "sources": Figure("epsilon", _is_of("place", PRIVBAYES, EXACT_NETWORK, EXACT_TABLES), _is_distance),
-    "beta": Figure("setting", _is_of("beta"), _is_quality, _with_epsilon),
-    "theta": Figure("setting", _is_of("theta"), _is_quality, _with_epsilon),
+    "beta": Figure("setting", _is_of("beta"), _is_tuned, _with_epsilon),
+    "theta": Figure("setting", _is_of("theta"), _is_tuned, _with_epsilon),
     "degree": Figure("setting", _is_of("degree"), lambda metric: metric == "information", _with_epsilon),
-    "personal": Figure("epsilon", _is_of("personal"), _is_quality),
+    "personal": Figure("epsilon", lambda r: r.point.kind in {"personal", "ratio"}, _is_quality),
     "joint": Figure("epsilon", _is_of("joint"), _is_any),
+    "kept": Figure("setting", _is_of("kept"), _is_quality),
+    "covariance": Figure("parties", _is_of("covariance"), _is_any),
+    "growth": Figure("setting", _is_of("growth"), _is_any),
+    "seconds": Figure("epsilon", _is_of("seconds"), _is_any),
 }
 
 
@@ -197,11 +207,32 @@ def estimate(values: list[float]) -> Estimate:
     return Estimate(statistics.fmean(values), error, len(values))
 
 
-def merge_figures(old: Figures, new: Figures) -> Figures:
-    """The old figures with the new numbers in the places that both have, and the new ones beside."""
+def add_runs(first: Estimate, second: Estimate) -> Estimate:
+    """What `estimate` says of the runs of both together; single runs have no error to know them by."""
+    runs = first.runs + second.runs
+    mean = (first.mean * first.runs + second.mean * second.runs) / runs
+    squares = sum(
+        own.error**2 * own.runs * (own.runs - 1) + own.runs * (own.mean - mean) ** 2 for own in (first, second)
+    )
+    return Estimate(mean, (squares / (runs - 1) / runs) ** 0.5 if runs > 1 else 0.0, runs)
+
+
+def merge_figures(old: Figures, new: Figures, *, first_seed: int = 0) -> Figures:
+    """The old figures with the new numbers in the places that both have, and the new ones beside. With a `first_seed`
+    the new runs are added to as many old ones.
+    """
     rows = {}
     for name in FIGURES:
-        found = {(row.table, row.method, row.x, row.metric): row for row in (*old.rows[name], *new.rows[name])}
+        found = {(row.table, row.method, row.x, row.metric): row for row in old.rows[name]}
+        for row in new.rows[name]:
+            key = (row.table, row.method, row.x, row.metric)
+            before = found[key].estimate if key in found else Estimate(0.0, 0.0, 0)
+            found[key] = replace(row, estimate=add_runs(before, row.estimate)) if first_seed else row
+            if first_seed and before.runs != first_seed:
+                raise invalid(
+                    f"{name} has {before.runs} runs of {row.method}, {row.metric}, where seeds go on at {first_seed}.",
+                    "Begin at the number of runs that the CSV files have, or at 0.",
+                )
         rows[name] = tuple(found[key] for key in sorted(found))
     commits, dates = (
         tuple(sorted({*ours, *theirs}))

@@ -1,124 +1,199 @@
-"""Transport certificates: a small authority, the certificates that it issues, and checks made before dialing.
+"""Transport certificates: whom one is for, what may be wrong with it, and when it expires.
 
-They carry transport only. Who is on a roster is decided by identity keys, never by this authority.
+A certificate names its holder once, as the URI `synod:ROLE:NAME` among its alternative names: `Holder` alone reads and
+writes that. A curator's certificate is a server's, all others are a client's. They carry transport only. Who is on a
+roster is decided by identity keys, never by the authority that signs certificates.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from ipaddress import ip_address
+from enum import Enum
 from pathlib import Path
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from synod.common.crypto.keyfiles import read_key, read_passphrase
 from synod.common.runtime.errors import Code, SynodError, invalid
-from synod.common.runtime.files import write_private_file
 from synod.common.runtime.settings import TlsFiles
 from synod.common.study.study import SLUG
 
-AUTHORITY_DAYS = 3650
-CERTIFICATE_DAYS = 397
-BACKDATE = timedelta(minutes=5)  # clocks of honest machines differ a little
+SCHEME = "synod:"
+WARNING_DAYS = 30
 
 
-def make_authority(folder: Path, *, now: datetime) -> None:
-    """Writes ca.pem and ca.key; refuses to replace either."""
-    _refuse_to_replace(folder / "ca.pem", folder / "ca.key")
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Synod transport authority")])
-    builder = (
-        _builder(name, name, key.public_key(), now, AUTHORITY_DAYS)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(signs_certificates=True), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-    )
-    write_private_file(folder / "ca.key", _key_pem(key))
-    _write_public_file(folder / "ca.pem", builder.sign(key, hashes.SHA256()))
+class Role(Enum):
+    """What the holder of a certificate may be on the wire."""
+
+    PARTY = "party"
+    OPERATOR = "operator"
+    CURATOR = "curator"
+
+    @property
+    def usage(self) -> x509.ObjectIdentifier:
+        """The one extended key usage of its certificates: TLS itself refuses a client's at a server, and vice versa."""
+        return ExtendedKeyUsageOID.SERVER_AUTH if self is Role.CURATOR else ExtendedKeyUsageOID.CLIENT_AUTH
 
 
-def issue_certificate(
-    folder: Path, name: str, hosts: Sequence[str], *, now: datetime, days: float = CERTIFICATE_DAYS
-) -> TlsFiles:
-    """Writes NAME.pem and NAME.key, signed by the authority in `folder`, for client and server use."""
-    if not SLUG.fullmatch(name):
-        raise invalid(f"{name!r} is not a name.", "A name is 1 to 63 small letters, digits and inner hyphens.")
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Whom a certificate is for."""
+
+    role: Role
+    name: str
+
+    def __post_init__(self) -> None:
+        if not SLUG.fullmatch(self.name):
+            raise invalid(f"{self.name!r} is not a name.", "A name is 1 to 63 small letters, digits and inner hyphens.")
+
+    def __str__(self) -> str:
+        return f"the {self.role.value} {self.name}"
+
+    @property
+    def uri(self) -> str:
+        """How a certificate names it."""
+        return f"{SCHEME}{self.role.value}:{self.name}"
+
+    @staticmethod
+    def of_uris(uris: Iterable[str]) -> "Holder":
+        """The holder that a certificate's URIs name; refused if they do not name exactly one.
+
+        Guarantee: no certificate has two roles or two names.
+        """
+        ours = [uri.removeprefix(SCHEME) for uri in uris if uri.startswith(SCHEME)]
+        role, _, name = ours[0].partition(":") if len(ours) == 1 else ("", "", "")
+        if role not in {known.value for known in Role} or not SLUG.fullmatch(name):
+            raise rejected(
+                "the certificate does not say whether it is a party's, an operator's or a curator's.",
+                "Ask whoever runs the transport authority for a new one.",
+            )
+        return Holder(Role(role), name)
+
+
+def read_holder(certificate: x509.Certificate | x509.CertificateSigningRequest) -> Holder:
+    """Whom a certificate, or a request for one, is for."""
     try:
-        authority = x509.load_pem_x509_certificate((folder / "ca.pem").read_bytes())
-        authority_key = serialization.load_pem_private_key((folder / "ca.key").read_bytes(), password=None)
-    except (OSError, TypeError, ValueError):
-        raise invalid(f"there is no transport authority in {folder}.", f"Run `synod certs init {folder}`.") from None
-    assert isinstance(authority_key, ec.EllipticCurvePrivateKey)
-    _refuse_to_replace(folder / f"{name}.pem", folder / f"{name}.key")
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key())
-    usages = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
-    builder = (
-        _builder(subject, authority.subject, key.public_key(), now, days)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(signs_certificates=False), critical=True)
-        .add_extension(usages, critical=False)
-        .add_extension(x509.SubjectAlternativeName([_alternative(host) for host in [name, *hosts]]), critical=False)
-        .add_extension(issuer_key, critical=False)
-    )
-    write_private_file(folder / f"{name}.key", _key_pem(key))
-    _write_public_file(folder / f"{name}.pem", builder.sign(authority_key, hashes.SHA256()))
-    return TlsFiles(ca=folder / "ca.pem", certificate=folder / f"{name}.pem", key=folder / f"{name}.key")
+        names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (x509.ExtensionNotFound, ValueError):
+        return Holder.of_uris([])
+    return Holder.of_uris(names.get_values_for_type(x509.UniformResourceIdentifier))
 
 
-def check_own_certificate(files: TlsFiles, name: str | None, *, now: datetime) -> None:
+@dataclass(frozen=True, slots=True)
+class TlsPair:
+    """What a channel or a port is opened with, all PEM; the key is in the clear, and never printed."""
+
+    ca: bytes
+    certificate: bytes
+    key: bytes = field(repr=False)
+
+
+def read_tls(files: TlsFiles) -> TlsPair:
+    """Reads the files, and opens an encrypted key. Whether they are any good is for `check_own_certificate` to say."""
+    certificate, ca, key = _load(files.certificate), _load(files.ca), _load_key(files)
+    pem = serialization.Encoding.PEM
+    clear = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return TlsPair(ca.public_bytes(pem), certificate.public_bytes(pem), clear)
+
+
+def read_changed_tls(files: TlsFiles, before: TlsPair) -> TlsPair:
+    """Reads files that were changed under a running daemon: they must belong together and be for the same holder."""
+    holder = read_holder(x509.load_pem_x509_certificate(before.certificate))
+    _check_files(files, holder.role, holder.name)
+    return read_tls(files)
+
+
+def check_own_certificate(files: TlsFiles, role: Role, name: str | None, *, now: datetime) -> None:
     """Finds out before dialing what a peer could only answer with a closed socket.
 
-    1. the files can be read; 2. the key is the certificate's; 3. the certificate is for this name; 4. it is from the
-    authority in `ca`; 5. both are valid now.
+    1. the files can be read; 2. the key is the certificate's; 3. the certificate is for this role, and this name if one
+    is given; 4. it is from the authority in `ca`; 5. both are valid now.
     """
-    # 1
-    certificate, authority = _load(files.certificate), _load(files.ca)
-    key = _load_key(files.key)
-    # 2
-    if key.public_key() != certificate.public_key():
-        raise _rejected(f"the key {files.key} does not belong to the certificate {files.certificate}.")
-    # 3
-    own_name = certificate_name(certificate)
-    if name is not None and own_name != name:
-        raise _rejected(f"the certificate is for {own_name}, not for {name}.", "`name` must be the certificate's.")
-    # 4
-    try:
-        certificate.verify_directly_issued_by(authority)
-    except (ValueError, TypeError, InvalidSignature):
-        raise _rejected(
-            f"the certificate {files.certificate} is from another authority than {files.ca}.",
-            "Ask whoever runs the transport authority for a new one.",
-        ) from None
+    certificate, authority = _check_files(files, role, name)
     # 5
     _check_validity(files.certificate, certificate, now)
     _check_validity(files.ca, authority, now)
 
 
+def _check_files(files: TlsFiles, role: Role, name: str | None) -> tuple[x509.Certificate, x509.Certificate]:
+    # 1
+    certificate, authority = _load(files.certificate), _load(files.ca)
+    key = _load_key(files)
+    # 2
+    if key.public_key() != certificate.public_key():
+        raise rejected(f"the key {files.key} does not belong to the certificate {files.certificate}.")
+    # 3
+    holder = read_holder(certificate)
+    wanted = Holder(role, name or holder.name)
+    if holder != wanted:
+        raise rejected(
+            f"the certificate {files.certificate} is for {holder}, not for {wanted if name else f'a {role.value}'}.",
+            "Ask for one under the name and the role of this configuration.",
+        )
+    # 4
+    try:
+        certificate.verify_directly_issued_by(authority)
+    except (ValueError, TypeError, InvalidSignature):
+        raise rejected(
+            f"the certificate {files.certificate} is from another authority than {files.ca}.",
+            "Ask whoever runs the transport authority for a new one.",
+        ) from None
+    return certificate, authority
+
+
 def _check_validity(path: Path, certificate: x509.Certificate, now: datetime) -> None:
     if now > certificate.not_valid_after_utc:
-        raise _rejected(
+        raise rejected(
             f"the certificate {path} expired on {certificate.not_valid_after_utc:%Y-%m-%d %H:%M} UTC.",
             "Ask for a new one.",
         )
     if now < certificate.not_valid_before_utc:
-        raise _rejected(
+        raise rejected(
             f"the certificate {path} is valid only from {certificate.not_valid_before_utc:%Y-%m-%d %H:%M} UTC, "
             f"and this machine's clock says {now:%Y-%m-%d %H:%M} UTC.",
             "Check the clock.",
         )
 
 
-def certificate_name(certificate: x509.Certificate) -> str:
-    """The common name, by which a certificate's holder is known."""
-    names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-    return str(names[0].value) if names else ""
+def describe_expiry(files: TlsFiles, *, now: datetime) -> list[str]:
+    """A sentence for each certificate, one's own and the authority's, that expires within `WARNING_DAYS`."""
+    told: list[str] = []
+    for path in (files.certificate, files.ca):
+        until = _load(path).not_valid_after_utc
+        if now > until:
+            told.append(f"the certificate {path} expired on {until:%Y-%m-%d %H:%M} UTC. Ask for a new one.")
+        elif until - now <= timedelta(days=WARNING_DAYS):
+            days = (until - now).days
+            told.append(f"the certificate {path} expires on {until:%Y-%m-%d %H:%M} UTC, in {days} days. Renew it.")
+    return told
 
 
-def _rejected(sentence: str, hint: str = "") -> SynodError:
+class ExpiryReminder:
+    """Says what expires soon, once a day."""
+
+    def __init__(self, files: TlsFiles) -> None:
+        self._files = files
+        self._told_at: datetime | None = None
+
+    def due(self, *, now: datetime) -> list[str]:
+        """The sentences that are to be logged now; none until a day after the last ones."""
+        if self._told_at is not None and now - self._told_at < timedelta(days=1):
+            return []
+        try:
+            told = describe_expiry(self._files, now=now)
+        except SynodError:  # files in the middle of being replaced; whoever uses them says so
+            return []
+        if told:
+            self._told_at = now
+        return told
+
+
+def rejected(sentence: str, hint: str = "") -> SynodError:
+    """A certificate that cannot be used."""
     return SynodError(Code.UNAUTHENTICATED, sentence, hint)
 
 
@@ -126,69 +201,16 @@ def _load(path: Path) -> x509.Certificate:
     try:
         return x509.load_pem_x509_certificate(path.read_bytes())
     except (OSError, ValueError):
-        raise _rejected(f"the certificate {path} cannot be read.", "Check `tls` in the configuration.") from None
+        raise rejected(f"the certificate {path} cannot be read.", "Check `tls` in the configuration.") from None
 
 
-def _load_key(path: Path) -> ec.EllipticCurvePrivateKey:
+def _load_key(files: TlsFiles) -> ec.EllipticCurvePrivateKey:
     try:
-        key = serialization.load_pem_private_key(path.read_bytes(), password=None)
-    except (OSError, ValueError, TypeError):
-        raise _rejected(f"the TLS key {path} cannot be read.", "Check `tls` in the configuration.") from None
+        key = read_key(files.key, read_passphrase(files.passphrase_file))
+    except (OSError, ValueError):
+        raise rejected(f"the TLS key {files.key} cannot be read.", "Check `tls` in the configuration.") from None
+    except SynodError as error:
+        raise rejected(error.sentence, error.hint) from None
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise _rejected(f"the TLS key {path} is not an elliptic-curve key.")
+        raise rejected(f"the TLS key {files.key} is not an elliptic-curve key.")
     return key
-
-
-def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime, days: float
-) -> x509.CertificateBuilder:
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - BACKDATE if days > 0 else now + timedelta(days=2 * days))
-        .not_valid_after(now + timedelta(days=days))
-    )
-
-
-def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True,
-        key_cert_sign=signs_certificates,
-        crl_sign=signs_certificates,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _alternative(host: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ip_address(host))
-    except ValueError:
-        pass
-    try:
-        return x509.DNSName(host)
-    except ValueError:
-        raise invalid(f"{host!r} is not a host name.", "Write it in ASCII, as DNS has it.") from None
-
-
-def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-
-
-def _write_public_file(path: Path, certificate: x509.Certificate) -> None:
-    path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-
-
-def _refuse_to_replace(*paths: Path) -> None:
-    for path in paths:
-        if path.exists():
-            raise invalid(f"{path} is there already.", "Move it away first if it is no longer needed.")

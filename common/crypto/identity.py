@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from synod.common.crypto.canonical import Json, canonical_bytes
+from synod.common.crypto.keyfiles import read_key, write_key
 from synod.common.runtime.errors import check_failed, invalid
-from synod.common.runtime.files import write_private_file
 
 PUBLIC_KEY_BYTES = 32
 
@@ -58,18 +57,15 @@ class Identity:
         """A new identity from the operating system's generator."""
         return Identity(Ed25519PrivateKey.generate())
 
-    def save(self, path: Path) -> None:
-        """Writes the key for its owner alone; refuses to replace a file."""
-        pem = self._key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-        write_private_file(path, pem)
+    def save(self, path: Path, passphrase: bytes | None = None) -> None:
+        """Writes the key for its owner alone, encrypted if there is a passphrase; refuses to replace a file."""
+        write_key(path, self._key, passphrase)
 
     @staticmethod
-    def load(path: Path) -> "Identity":
+    def load(path: Path, passphrase: bytes | None = None) -> "Identity":
         """Reads the key that `save` wrote."""
         try:
-            key = serialization.load_pem_private_key(path.read_bytes(), password=None)
+            key = read_key(path, passphrase)
         except FileNotFoundError:
             raise invalid(f"there is no identity key at {path}.", "Run `init` first.") from None
         except (OSError, TypeError, ValueError) as error:

@@ -23,8 +23,11 @@ from synod.common.runtime.errors import check_failed
 
 PRIME_ROUNDS = 64
 TYPICAL_COUNT = 4096
+LONGEST_KEY_DIGITS = 2048  # in hexadecimal, of the 8,192 bits that a study may ask for
 SPREAD_FROM = 4096  # below, a second process costs more (start, imports, a table of its own) than it saves
 BLOCK = 64
+SMALL_PRIME_LIMIT = 1 << 16
+_SMALL_PRIMES = gmpy2.primorial(SMALL_PRIME_LIMIT)  # the product of all primes below: one gcd tries them all
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -69,6 +72,8 @@ class PublicKey:
     @classmethod
     def from_json(cls, fields: Mapping[str, str]) -> "PublicKey":
         """Reads what `to_json` wrote; whether it is a sound key is for `check_public_key` to say."""
+        if len(fields["n"]) > LONGEST_KEY_DIGITS or len(fields["h_s"]) > 2 * LONGEST_KEY_DIGITS:
+            raise ValueError("numbers longer than those of any key")
         key = cls(int(fields["n"], 16), int(fields["h_s"], 16))
         if key.to_json() != dict(fields):
             raise ValueError("not a key in its one written form")
@@ -142,14 +147,23 @@ def _draw_unit(n: int, *, coins: Coins) -> int:
 
 
 def check_public_key(n: int, h_s: int, bits: int) -> PublicKey:
-    """The key a party was given, if it passes step 5 of the protocol.
+    """The key a party was given, if it passes step 5 of the protocol: right size, odd, no small factor, not a perfect
+    power, not prime, and an obfuscator that is a unit.
 
-    Guarantee: none on confidentiality; against a curator that cheats with its key, the masks protect.
+    Guarantee: a modulus that anybody could factor in one of these ways, or in which the ciphertexts of outsiders would
+    not be hidden, is refused. None on confidentiality towards the curator, which may cheat with its key in other ways:
+    against that the masks protect.
     """
     if n.bit_length() != bits or n < 0:
         raise check_failed(f"The Paillier modulus does not have the {bits} bits that the study says.")
     if n % 2 == 0:
         raise check_failed("The Paillier modulus is even.")
+    if gmpy2.gcd(n, _SMALL_PRIMES) != 1:
+        raise check_failed(f"The Paillier modulus has a prime factor below {SMALL_PRIME_LIMIT}.")
+    if gmpy2.is_power(n):
+        raise check_failed("The Paillier modulus is a perfect power.")
+    if gmpy2.is_prime(n, PRIME_ROUNDS):
+        raise check_failed("The Paillier modulus is prime.")
     if not 1 < h_s < n * n:
         raise check_failed("The obfuscator h_s is not between 1 and the square of the Paillier modulus.")
     if gmpy2.gcd(h_s, n) != 1:

@@ -48,7 +48,8 @@ def _read_weights(value: Any) -> Any:
     """A mapping from YAML or JSON becomes pairs, in the order of names."""
     if not isinstance(value, Mapping):
         return value
-    return tuple(sorted((name, list_to_tuple(weights)) for name, weights in value.items()))
+    pairs = [(name, list_to_tuple(weights)) for name, weights in value.items()]
+    return tuple(sorted(pairs, key=lambda pair: str(pair[0])))  # whatever YAML takes a name for
 
 
 Names = Annotated[tuple[Name, ...], BeforeValidator(list_to_tuple)]
@@ -152,6 +153,11 @@ class HpPrivBayes(NetworkMethod):
                 "List them all, or write information or schema.",
             )
         for name, own in weights:
+            if name in self.sensitive:
+                raise invalid(
+                    f"{name} has `weights` and is among the `sensitive` attributes, whose tables have none.",
+                    "Leave it out of one of the two.",
+                )
             if len(own) != sizes[name]:
                 raise invalid(
                     f"`weights` has {len(own)} numbers for {name}, which has {sizes[name]} values.",

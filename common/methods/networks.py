@@ -84,7 +84,9 @@ class NetworkMethod(Method):
         most = self.parents_limit(study)
         shortlist = len(sizes) - 1 if has_levels else shortlist_length(sizes, cells, self.max_candidates, most)
         options = self.max_candidates if has_levels else 0
-        return Limit(cells, draws, cells, candidates=shortlist, options=options, score=self.chosen_score)
+        return Limit(
+            cells, draws, cells, candidates=shortlist, parents=most or 0, options=options, score=self.chosen_score
+        )
 
 
 def resolved(value: T | Auto) -> T:

@@ -4,7 +4,6 @@ The signature covers everything but itself, in a context of its own, so that no 
 kind. Who the signer must be is decided by whoever reads it.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from synod.common.crypto.canonical import Json, canonical_bytes
 from synod.common.crypto.identity import Identity, fingerprint, verify
 from synod.common.runtime.errors import check_failed
+from synod.common.runtime.jsontext import DocumentError, read_json
 
 SIGNER, SIGNATURE = "signer", "signature"
 
@@ -39,7 +39,7 @@ def sign_document(context: str, content: Mapping[str, Json], identity: Identity)
 def open_document(context: str, document: Any) -> SignedDocument:
     """The content of a signed document, if its signature is valid; `context` says what kind it must be."""
     try:
-        signer, signature = (_read_hex(document[key]) for key in (SIGNER, SIGNATURE))
+        signer, signature = (read_hex(document[key]) for key in (SIGNER, SIGNATURE))
         whole = {key: value for key, value in document.items() if key != SIGNATURE}
         canonical_bytes(whole)
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
@@ -49,7 +49,7 @@ def open_document(context: str, document: Any) -> SignedDocument:
     return SignedDocument({key: value for key, value in whole.items() if key != SIGNER}, signer)
 
 
-def _read_hex(text: str) -> bytes:
+def read_hex(text: str) -> bytes:
     """Bytes from their one written form, so that a document cannot be altered and still be valid."""
     data = bytes.fromhex(text)
     if data.hex() != text:
@@ -60,7 +60,7 @@ def _read_hex(text: str) -> bytes:
 def read_document(context: str, document: bytes) -> SignedDocument:
     """The same for a document as bytes."""
     try:
-        data = json.loads(document)
-    except (RecursionError, ValueError):
-        raise check_failed(f"the {context} is not JSON.") from None
+        data = read_json(document)
+    except DocumentError as error:
+        raise check_failed(f"the {context} {error.reason}.") from None
     return open_document(context, data)

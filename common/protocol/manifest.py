@@ -1,12 +1,13 @@
 """The manifest of a release and its verification, offline and pure.
 
-The manifest holds the resolved study, the transcript, the plan, what each party spent and signed for, the noise law,
-the seed, versions and file hashes. The curator signs all of it; each party has signed T, its steps and its spend.
+The manifest holds the resolved study, the transcript in the curator's envelope, the plan, the signed queries, what each
+party answered (by hash), spent and signed for, the noise law, the seed, versions and file hashes. The curator signs all
+of it; each party has signed T, which names that curator, its answers, its steps and its spend.
 """
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,20 +15,23 @@ from typing import Any
 from synod.common.crypto.canonical import Json, canonical_bytes
 from synod.common.crypto.identity import Identity, fingerprint, verify
 from synod.common.privacy.cost import Cost
-from synod.common.protocol.envelope import open_document, sign_document
+from synod.common.protocol.envelope import SignedDocument, open_document, read_hex, sign_document
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import check_within
 from synod.common.protocol.queries.parsing import AnyQuery, query_digest, read_query
-from synod.common.protocol.submission import AnsweredStep, account_statement
-from synod.common.protocol.transcript import Transcript, check_transcript, parse_transcript
+from synod.common.protocol.signed_query import require_query_signature
+from synod.common.protocol.submission import AnsweredStep, Submission, account_statement
+from synod.common.protocol.transcript import Enrolment, Transcript, check_transcript, open_transcript
+from synod.common.protocol.trust import Trust, check_signers
 from synod.common.runtime.errors import SynodError, check_failed
-from synod.common.study.study import Study, parse_study
+from synod.common.runtime.jsontext import DocumentError, read_json_file
+from synod.common.study.study import CURATOR_NAME, Study, parse_study
 
 FORMAT = "synod/release/v1"
 KEYS = frozenset(
     [
-        "format", "study", "study_hash", "transcript", "transcript_hash", "plan", "queries", "noise", "parties",
-        "seed", "versions", "files",
+        "format", "study", "study_hash", "transcript", "transcript_hash", "plan", "queries", "query_signatures",
+        "noise", "parties", "seed", "versions", "files",
     ]
 )  # fmt: skip
 FORMATS_BEFORE_0_1 = ("synod/manifest/v1",)
@@ -36,17 +40,29 @@ MANIFEST_FILE = "manifest.json"
 
 @dataclass(frozen=True, slots=True)
 class PartyAccount:
-    """What one party answered and signed for."""
+    """What one party answered and signed for: its steps, the signed header of the answer to each of them, and the
+    signature that covers all steps.
+    """
 
     name: str
     steps: tuple[AnsweredStep, ...]
+    headers: tuple[Submission, ...]
     signature: bytes
 
     def to_json(self) -> dict[str, Json]:
-        """As the manifest holds it."""
+        """As the manifest holds it; the rest of a header follows from study, transcript and query."""
         return {
-            "steps": [{"label": s.label, "query": s.query, "cost": str(s.cost)} for s in self.steps],
-            "spent": str(Cost.total(s.cost for s in self.steps)),
+            "steps": [
+                {
+                    "label": step.label,
+                    "query": step.query,
+                    "cost": str(step.cost),
+                    "answer": {"sha256": header.digest.hex(), "bytes": header.length},
+                    "signature": header.signature.hex(),
+                }
+                for step, header in zip(self.steps, self.headers, strict=True)
+            ],
+            "spent": str(Cost.total(step.cost for step in self.steps)),
             "signature": self.signature.hex(),
         }
 
@@ -65,24 +81,31 @@ def seal_manifest(content: dict[str, Json], identity: Identity) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What verification proved: each line holds; `signers` are the fingerprints behind the signatures. Study and seed
-    are the release's own.
+    """What verification proved: each line holds; what no release can prove is said too. `signers` are the fingerprints
+    behind the signatures. Study, T, seed and what each party answered are the release's own.
     """
 
     lines: tuple[str, ...]
+    unproven: tuple[str, ...]
     signers: dict[str, str]
     study: Study
+    transcript_hash: bytes
     seed: int
+    accounts: tuple[PartyAccount, ...]
 
 
-def verify_release(folder: Path, trusted: Set[str] | None) -> Verdict:
+def verify_release(folder: Path, trust: Trust | None) -> Verdict:
     """Checks a release directory; raises at the first check that does not hold.
 
-    1. the manifest is whole and the curator's signature is valid; 2. every file is there and has its hash, and no
-    other file pretends to belong; 3. hash, plan, queries and noise are the study's; 4. the transcript is of this
-    study and its roster; 5. each party's signature covers T, its planned steps, their queries and their cost, within
-    the budget; 6. with a set of trusted fingerprints (`sha256:...`, or `NAME sha256:...` for one signer only), every
-    signer is in it.
+    1. the manifest is whole and its signature is valid; 2. every file is there and has its hash, and no other file
+    pretends to belong; 3. hash, plan, queries and noise are the study's; 4. the transcript is of this study and its
+    roster, signed by the curator that it names; 5. that curator has sealed the manifest, and signed each query; 6. each
+    party's signatures cover its answers, and T, that curator, its planned steps, their queries and their cost, within
+    the budget; 7. with a trust file, the curator and every party have the keys that it names.
+
+    Guarantee: whoever alters or replaces anything in a release needs the identity key of the curator that every party
+    has signed for: neither a party of the roster nor an outsider can seal it. With a trust file it is the curator that
+    the reader knows.
     """
     # 1
     signed = open_document("manifest", _read_manifest(folder))
@@ -95,39 +118,60 @@ def verify_release(folder: Path, trusted: Set[str] | None) -> Verdict:
     run = _check_study(manifest)
     # 4
     transcript = run.transcript
-    check_transcript(transcript, run.study, run.study.digest())
+    check_transcript(transcript, run.study, run.study_hash)
     # 5
-    for enrolment in transcript.enrolments:
-        _check_account(manifest, run, enrolment.name, enrolment.identity)
+    _check_sealer(signed, transcript)
+    _check_query_signatures(manifest, run)
     # 6
+    accounts = tuple(_check_account(manifest, run, enrolment) for enrolment in transcript.enrolments)
+    # 7
     signers = {
-        "curator": signed.fingerprint,
+        CURATOR_NAME: signed.fingerprint,
         **{e.name: fingerprint(e.identity) for e in transcript.enrolments},
     }
-    if trusted is not None:
-        strangers = [name for name, key in signers.items() if not trusted & {key, f"{name} {key}"}]
-        if strangers:
-            raise check_failed(f"{strangers[0]} signed with a key that is not among the trusted fingerprints.")
+    if trust is not None:
+        check_signers(trust, signers)
     return Verdict(
-        (
-            "files have the hashes that the manifest states",
-            "the curator's signature is valid",
-            "study, plan and transcript belong together",
-            f"all {len(transcript.enrolments)} parties signed for what they spent, which is the plan's",
-        ),
-        signers,
-        run.study,
-        run.seed,
+        lines=_describe_proof(accounts, run, is_trusted=trust is not None),
+        unproven=_describe_gaps(is_trusted=trust is not None),
+        signers=signers,
+        study=run.study,
+        transcript_hash=run.transcript_hash,
+        seed=run.seed,
+        accounts=accounts,
+    )
+
+
+def _describe_proof(accounts: tuple[PartyAccount, ...], run: "_Run", *, is_trusted: bool) -> tuple[str, ...]:
+    parties, answers = len(accounts), sum(len(account.headers) for account in accounts)
+    return (
+        "files have the hashes that the manifest states",
+        "the manifest is sealed by the curator that all parties signed for",
+        "study, plan and transcript belong together, and the curator signed the transcript",
+        f"the curator signed each of the {len(run.queries)} queries",
+        f"all {parties} parties signed the hashes of their answers, {answers} in all",
+        f"all {parties} parties signed for what they spent, which is the plan's",
+        *(["the curator and all parties have the keys that the trust file names"] if is_trusted else []),
+    )
+
+
+def _describe_gaps(*, is_trusted: bool) -> tuple[str, ...]:
+    return (
+        *([] if is_trusted else ["who the curator and the parties are; use --trust for that"]),
+        "that the published numbers follow from the answers, for which you trust the curator",
+        "that the parties' rows are true, for which you trust the parties",
     )
 
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
     try:
-        manifest: Any = json.loads((folder / MANIFEST_FILE).read_bytes())
+        manifest: Any = read_json_file(folder / MANIFEST_FILE)
         stated = manifest["format"]
     except OSError:
         raise check_failed(f"there is no {MANIFEST_FILE} in {folder}.", "Is it a release directory?") from None
-    except (KeyError, RecursionError, TypeError, ValueError):
+    except DocumentError as error:
+        raise check_failed(f"{MANIFEST_FILE} is not a manifest: it {error.reason}.") from None
+    except (KeyError, TypeError):
         raise check_failed(f"{MANIFEST_FILE} is not a manifest.") from None
     if stated in FORMATS_BEFORE_0_1:
         raise check_failed(
@@ -163,8 +207,11 @@ class _Run:
     """What a manifest says of a run, checked to belong together."""
 
     study: Study
+    study_hash: bytes
     transcript: Transcript
+    transcript_hash: bytes
     queries: dict[str, AnyQuery]
+    query_hashes: dict[str, bytes]
     seed: int
 
 
@@ -187,14 +234,14 @@ def _check_study(manifest: dict[str, Any]) -> _Run:
     seed = _part(manifest, "seed", int)
     if study.seed not in (None, seed):
         raise check_failed("the manifest's seed is not the study's.")
-    transcript = parse_transcript(_part(manifest, "transcript", dict))
-    if canonical_bytes(transcript.to_json()) != canonical_bytes(manifest["transcript"]):
-        raise check_failed("the manifest's transcript is not in canonical form.")
+    transcript = open_transcript(_part(manifest, "transcript", dict))
     if [e.name for e in transcript.enrolments] != list(study.party_names):
         raise check_failed("the transcript's parties are not those of the approved roster.")
-    if transcript.digest(study).hex() != manifest.get("transcript_hash"):
+    transcript_hash = transcript.digest(study)
+    if transcript_hash.hex() != manifest.get("transcript_hash"):
         raise check_failed("the manifest's transcript does not have the hash that it states.")
-    return _Run(study, transcript, queries, seed)
+    query_hashes = {step.label: query_digest(queries[step.label], step, study) for step in plan_study(study).steps}
+    return _Run(study, study.digest(), transcript, transcript_hash, queries, query_hashes, seed)
 
 
 def _check_queries(manifest: dict[str, Any], study: Study) -> dict[str, AnyQuery]:
@@ -218,21 +265,65 @@ def _check_queries(manifest: dict[str, Any], study: Study) -> dict[str, AnyQuery
     return queries
 
 
-def _check_account(manifest: dict[str, Any], run: _Run, party: str, identity: bytes) -> None:
-    study, transcript, queries = run.study, run.transcript, run.queries
+def _check_sealer(signed: SignedDocument, transcript: Transcript) -> None:
+    if signed.signer != transcript.curator:
+        raise check_failed(
+            "the manifest is sealed by another key than that of the curator that the parties signed for.",
+            "Somebody has replaced it; get the release from the curator.",
+        )
+
+
+def _check_query_signatures(manifest: dict[str, Any], run: _Run) -> None:
+    stated = _part(manifest, "query_signatures", dict)
+    if set(stated) != set(run.queries):
+        raise check_failed("the manifest's signatures on queries are not those of the plan's steps.")
+    for label, query in run.query_hashes.items():
+        try:
+            signature = read_hex(stated[label])
+        except (TypeError, ValueError):
+            raise check_failed(f"the manifest's signature on the query of {label} is malformed.") from None
+        require_query_signature(run.transcript.curator, run.transcript_hash, label, query, signature)
+
+
+def _check_account(manifest: dict[str, Any], run: _Run, enrolment: Enrolment) -> PartyAccount:
+    """What a party answered and spent, if that is what the plan and the queries say, and its signatures are valid."""
+    party, stated = enrolment.name, manifest["parties"][enrolment.name]
+    steps = tuple(
+        AnsweredStep(step.label, run.query_hashes[step.label].hex(), step.cost)
+        for step in plan_study(run.study).steps_of(party)
+    )
+    account = _read_account(stated, run, party, steps)
+    if canonical_bytes(stated) != canonical_bytes(account.to_json()):
+        raise check_failed(f"what {party} answered and spent is not what the plan and the queries say.")
+    for header in account.headers:
+        if not verify(enrolment.identity, "answer", header.statement(party), header.signature):
+            raise check_failed(f"the signature of {party} on its answer to {header.label} is not valid.")
+    statement = account_statement(party, run.transcript.curator, run.transcript_hash, steps)
+    if not verify(enrolment.identity, "account", statement, account.signature):
+        raise check_failed(f"the signature of {party} on what it spent is not valid.")
+    return account
+
+
+def _read_account(stated: Any, run: _Run, party: str, steps: tuple[AnsweredStep, ...]) -> PartyAccount:
+    """The account of these steps with the answers and signatures that the manifest states; nothing is checked yet."""
+    key_id = bytes.fromhex(run.transcript.key.key_id)
     try:
-        account = manifest["parties"][party]
-        signature = bytes.fromhex(account["signature"])
+        headers = tuple(
+            Submission(
+                study_hash=run.study_hash,
+                transcript=run.transcript_hash,
+                label=step.label,
+                query=run.query_hashes[step.label],
+                key_id=key_id,
+                length=int(answered["answer"]["bytes"]),
+                digest=bytes.fromhex(answered["answer"]["sha256"]),
+                signature=bytes.fromhex(answered["signature"]),
+            )
+            for step, answered in zip(steps, stated["steps"], strict=True)
+        )
+        return PartyAccount(party, steps, headers, bytes.fromhex(stated["signature"]))
     except (KeyError, TypeError, ValueError):
         raise check_failed(f"the manifest's account of {party} is malformed.") from None
-    steps = tuple(
-        AnsweredStep(step.label, query_digest(queries[step.label], step, study).hex(), step.cost)
-        for step in plan_study(study).steps_of(party)
-    )
-    if account != PartyAccount(party, steps, signature).to_json():
-        raise check_failed(f"what {party} answered and spent is not what the plan and the queries say.")
-    if not verify(identity, "account", account_statement(party, transcript.digest(study), steps), signature):
-        raise check_failed(f"the signature of {party} on what it spent is not valid.")
 
 
 def _part(manifest: dict[str, Any], key: str, kind: Callable[..., Any]) -> Any:

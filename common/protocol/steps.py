@@ -36,14 +36,16 @@ class Limit:
     """The largest query that a step may ask: in a party's policy, in its checks of a round, and in a forecast.
 
     `numbers` are all that come back, or that a draw looks at, at a time; `tables` are sets of features, or splits, or
-    draws; `cells` those of one table; `candidates` the parents that a feature may be offered; `options` what a draw may
-    choose among, 0 where the candidates bound that. A draw must use the score that is named here.
+    draws; `cells` those of one table; `candidates` the parents that a feature may be offered; `parents` the most that
+    it may get, 0 where cells bound that; `options` what a draw may choose among, 0 where the others bound that. A draw
+    must use the score that is named here.
     """
 
     numbers: int
     tables: int = 1
     cells: int = 0
     candidates: int = 0
+    parents: int = 0
     options: int = 0
     score: str = ""
 

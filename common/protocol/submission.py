@@ -6,8 +6,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from synod.common.crypto.canonical import Json
-from synod.common.crypto.identity import Identity
+from synod.common.crypto.identity import Identity, fingerprint
 from synod.common.privacy.cost import Cost
+from synod.common.runtime.errors import check_failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +20,11 @@ class AnsweredStep:
     cost: Cost
 
 
-def account_statement(party: str, transcript: bytes, steps: Sequence[AnsweredStep]) -> Json:
-    """What the countersignature covers: T, the steps, the spend."""
+def account_statement(party: str, curator: bytes, transcript: bytes, steps: Sequence[AnsweredStep]) -> Json:
+    """What the countersignature covers: T, the fingerprint of the curator's key, the steps, the spend."""
     return {
         "party": party,
+        "curator": fingerprint(curator),
         "transcript": transcript.hex(),
         "steps": [[step.label, step.query, str(step.cost)] for step in steps],
         "spent": str(Cost.total(step.cost for step in steps)),
@@ -56,12 +58,15 @@ class Submission:
             "digest": self.digest.hex(),
         }
 
-    def signed_by(self, identity: Identity, party: str, steps: Sequence[AnsweredStep]) -> "Submission":
-        """The same header with both signatures; `steps` are all that the party answered, this one included."""
+    def signed_by(self, identity: Identity, party: str, curator: bytes, steps: Sequence[AnsweredStep]) -> "Submission":
+        """The same header with both signatures; `steps` are all that the party answered, this one included, and
+        `curator` is the key of the curator that asked.
+        """
+        account = account_statement(party, curator, self.transcript, steps)
         return replace(
             self,
             signature=identity.sign("answer", self.statement(party)),
-            account_signature=identity.sign("account", account_statement(party, self.transcript, steps)),
+            account_signature=identity.sign("account", account),
         )
 
     def to_json(self) -> dict[str, Json]:
@@ -70,11 +75,17 @@ class Submission:
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> "Submission":
-        """Reads what `to_json` wrote."""
-        fields: dict[str, Any] = {
-            key: value if key in ("label", "length") else bytes.fromhex(value) for key, value in data.items()
-        }
-        return Submission(**fields)
+        """Reads what `to_json` wrote; anything else is a failed check."""
+        try:
+            fields: dict[str, Any] = {
+                key: value if key in ("label", "length") else bytes.fromhex(value) for key, value in data.items()
+            }
+            submission = Submission(**fields)
+        except (AttributeError, TypeError, ValueError):
+            raise check_failed("an answer's header is malformed.") from None
+        if type(submission.label) is not str or type(submission.length) is not int:
+            raise check_failed("an answer's header is malformed.")
+        return submission
 
 
 def head_statement(sequence: int, digest: bytes, ledger: bytes) -> Json:

@@ -1,15 +1,17 @@
 """The transcript T: what all parties of a study must have in common before any of them answers.
 
-T = SHA-256(protocol version, study hash, Paillier n and h_s, and for each roster entry in order: name, identity
-key, X25519 key, rows, nonce). Masks are derived under T, so parties that were told different things do not cancel.
+T = SHA-256(protocol version, study hash, Paillier n and h_s, the curator's identity key, and for each roster entry in
+order: name, identity key, X25519 key, rows, nonce). Masks are derived under T, so parties that were told different
+things do not cancel. Whoever has signed T has agreed on who may ask, and on who seals the release.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
-from synod.common.crypto.canonical import Json, canonical_hash
+from synod.common.crypto.canonical import Json, canonical_bytes, canonical_hash
 from synod.common.crypto.identity import PUBLIC_KEY_BYTES, Identity, fingerprint, require_signature
 from synod.common.crypto.paillier import PublicKey
+from synod.common.protocol.envelope import SignedDocument, open_document, read_document, sign_document
 from synod.common.runtime.errors import check_failed
 from synod.common.study.study import Study
 
@@ -46,18 +48,20 @@ class Enrolment:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """A study's hash, its Paillier key and all enrolments in the roster's order."""
+    """A study's hash, its Paillier key, the curator's identity key and all enrolments in the roster's order."""
 
     study_hash: bytes
     key: PublicKey
+    curator: bytes
     enrolments: tuple[Enrolment, ...]
 
     def to_json(self) -> dict[str, Json]:
-        """The transcript with its signatures, as it travels and as the manifest holds it."""
+        """The transcript with the parties' signatures, which `seal_transcript` puts into the curator's envelope."""
         return {
             "protocol": PROTOCOL,
             "study": self.study_hash.hex(),
             "key": self.key.to_json(),
+            "curator": self.curator.hex(),
             "enrolments": [
                 {
                     "name": e.name,
@@ -76,7 +80,7 @@ class Transcript:
             [e.name, e.identity.hex(), e.exchange.hex(), entry.rows, e.nonce.hex()]
             for e, entry in zip(self.enrolments, study.roster, strict=True)
         ]
-        return canonical_hash([PROTOCOL, self.study_hash.hex(), self.key.to_json(), roster])
+        return canonical_hash([PROTOCOL, self.study_hash.hex(), self.key.to_json(), self.curator.hex(), roster])
 
 
 def parse_transcript(data: Any) -> Transcript:
@@ -91,9 +95,34 @@ def parse_transcript(data: Any) -> Transcript:
             )
             for e in data["enrolments"]
         )
-        return Transcript(bytes.fromhex(data["study"]), PublicKey.from_json(data["key"]), enrolments)
+        study_hash, curator = (bytes.fromhex(data[key]) for key in ("study", "curator"))
+        return Transcript(study_hash, PublicKey.from_json(data["key"]), curator, enrolments)
     except (KeyError, TypeError, ValueError) as error:
         raise check_failed(f"the transcript is malformed ({type(error).__name__}).") from None
+
+
+def seal_transcript(transcript: Transcript, identity: Identity) -> bytes:
+    """The transcript in the curator's signed envelope, as parties fetch it and as the manifest holds it."""
+    return canonical_bytes(sign_document("transcript", transcript.to_json(), identity))
+
+
+def read_transcript(envelope: bytes) -> Transcript:
+    """The transcript in an envelope that the curator signed whom the transcript names."""
+    return _signed_by_its_curator(read_document("transcript", envelope))
+
+
+def open_transcript(envelope: Any) -> Transcript:
+    """The same for an envelope as a JSON value."""
+    return _signed_by_its_curator(open_document("transcript", envelope))
+
+
+def _signed_by_its_curator(signed: SignedDocument) -> Transcript:
+    transcript = parse_transcript(signed.content)
+    if canonical_bytes(transcript.to_json()) != canonical_bytes(signed.content):
+        raise check_failed("the transcript is not in canonical form.")
+    if signed.signer != transcript.curator:
+        raise check_failed("the transcript is not signed by the curator that it names.")
+    return transcript
 
 
 def check_enrolment(enrolment: Enrolment, study: Study, study_hash: bytes) -> None:
@@ -127,12 +156,21 @@ def check_enrolment(enrolment: Enrolment, study: Study, study_hash: bytes) -> No
 
 
 def check_transcript(transcript: Transcript, study: Study, study_hash: bytes) -> None:
-    """Checks that the transcript is this study's: its hash, and each roster entry enrolled once, in order."""
+    """Checks that the transcript is this study's.
+
+    1. it has the study's hash; 2. each roster entry is enrolled once, in order, with a key of its own; 3. the curator
+    is nobody on the roster, so that no party's key can ask or seal.
+    """
+    # 1
     if transcript.study_hash != study_hash:
         raise check_failed("the transcript is of another study.")
+    # 2
     if [e.name for e in transcript.enrolments] != [entry.name for entry in study.roster]:
         raise check_failed("the transcript's parties are not those of the approved roster.")
     for enrolment in transcript.enrolments:
         check_enrolment(enrolment, study, study_hash)
     if len({e.exchange for e in transcript.enrolments}) != len(transcript.enrolments):
         raise check_failed("two parties of the transcript have the same exchange key.")
+    # 3
+    if study.pins(fingerprint(transcript.curator)):
+        raise check_failed("the curator of the transcript is a party of the roster.")

@@ -7,6 +7,8 @@ private value, a count or a key; `tests/unit/common/runtime/test_errors.py` look
 from dataclasses import dataclass
 from enum import Enum
 
+LONGEST_SENTENCE = 2_000
+
 
 class Code(Enum):
     """What kind of trouble it is; the same names travel in the `synod-code` trailer."""
@@ -49,16 +51,22 @@ OUTCOMES: dict[Code, Outcome] = {
 }
 
 
+def _one_line(text: str) -> str:
+    """What a terminal or a log can show on one line: a sentence may quote a name that somebody else chose."""
+    shown = text if len(text) <= LONGEST_SENTENCE else f"{text[:LONGEST_SENTENCE]}..."
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in shown)
+
+
 class SynodError(Exception):
-    """A readable failure. `sentence` says what is wrong, `hint` what to do next; both are safe to show anyone
-    whom the raising code talks to.
+    """A readable failure. `sentence` says what is wrong, `hint` what to do next; both are one line each, and safe to
+    show anyone whom the raising code talks to.
     """
 
     def __init__(self, code: Code, sentence: str, hint: str = "") -> None:
         super().__init__(sentence)
         self.code = code
-        self.sentence = sentence
-        self.hint = hint
+        self.sentence = _one_line(sentence)
+        self.hint = _one_line(hint)
 
     def __str__(self) -> str:
         return f"{self.sentence} {self.hint}".rstrip()

@@ -24,6 +24,14 @@ def write_private_file(path: Path, data: bytes) -> None:
     sync_folder(path.parent)
 
 
+def write_public_file(path: Path, data: bytes) -> None:
+    """Whole or not at all: a daemon may read the file at any moment."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.draft")
+    draft.write_bytes(data)
+    draft.replace(path)
+
+
 def sync_folder(folder: Path) -> None:
     """Makes the names in a folder durable."""
     handle = os.open(folder, os.O_RDONLY)

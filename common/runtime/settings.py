@@ -7,7 +7,7 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
@@ -38,19 +38,22 @@ Proxy = Annotated[str, Field(pattern=r"^http://([^\s/@]+@)?[^\s/:@]+:[0-9]{1,5}$
 
 
 class TlsFiles(Strict):
-    """The transport authority's certificate, and one's own certificate and key, all PEM."""
+    """The transport authority's certificate, and one's own certificate and key, all PEM; and the file of the passphrase
+    that the key is encrypted with, if it is.
+    """
 
     ca: _PathText
     certificate: _PathText
     key: _PathText
+    passphrase_file: _PathText | None = None
 
 
 class _Settings(Strict):
     tls: TlsFiles
 
-    def relative_to(self, folder: Path) -> "_Settings":
+    def relative_to(self, folder: Path) -> Self:
         """The same settings with every path made absolute."""
-        files = TlsFiles(**{name: folder / path for name, path in self.tls})
+        files = TlsFiles(**{name: folder / path for name, path in self.tls if path is not None})
         moved = {name: folder / path for name, path in self if isinstance(path, Path)}
         return self.model_copy(update={"tls": files, **moved})
 
@@ -105,6 +108,7 @@ class PartySettings(_Settings):
     proxy: Proxy | None = None
     workers: Annotated[int, Field(ge=1, le=256)] = 1
     health: _PathText | None = None
+    passphrase_file: _PathText | None = None
 
     @property
     def cap(self) -> Cost:
@@ -122,9 +126,11 @@ class CuratorSettings(_Settings):
 
     listen: Address
     state: _PathText
-    operators: _Names = ("operator",)
+    operators: _Names | None = None
+    revoked: _PathText | None = None
     workers: Annotated[int, Field(ge=1, le=256)] = 1
     health: _PathText | None = None
+    passphrase_file: _PathText | None = None
 
 
 class OperatorSettings(_Settings):
@@ -139,13 +145,14 @@ SettingsT = TypeVar("SettingsT", bound=_Settings)
 
 def load_settings(kind: type[SettingsT], path: Path) -> SettingsT:
     """Reads and checks a configuration file."""
-    data: Any = load_yaml(path)
+    return parse_settings(kind, load_yaml(path), str(path)).relative_to(path.resolve().parent)
+
+
+def parse_settings(kind: type[SettingsT], data: Any, origin: str) -> SettingsT:
+    """Parses outside data into a configuration; the error names the key, the rule and the origin."""
     if not isinstance(data, dict):
-        raise invalid(f"{path} is not a configuration: it must be a mapping of keys.")
+        raise invalid(f"{origin} is not a configuration: it must be a mapping of keys.")
     try:
-        settings = kind.model_validate(data)
+        return kind.model_validate(data)
     except ValidationError as error:
-        raise describe_validation_error(error, str(path)) from None
-    moved = settings.relative_to(path.resolve().parent)
-    assert isinstance(moved, kind)
-    return moved
+        raise describe_validation_error(error, origin) from None

@@ -5,15 +5,14 @@ forward-secret AEAD suites.
 """
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from functools import wraps
-from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import grpc
 
+from synod.common.crypto.certificates import Holder, TlsPair
 from synod.common.runtime.errors import OUTCOMES, Code, SynodError
-from synod.common.runtime.settings import TlsFiles
 
 os.environ.setdefault(
     "GRPC_SSL_CIPHER_SUITES",
@@ -27,6 +26,7 @@ CALL_SECONDS = 30.0
 UPLOAD_SECONDS = 3600.0
 CODE_TRAILER = "synod-code"
 HINT_TRAILER = "synod-hint-bin"
+_TOO_LARGE = "message larger than max"  # gRPC's words; it has the same status for a server with too many calls
 _LIMITS = [
     ("grpc.max_receive_message_length", MESSAGE_BYTES),
     ("grpc.max_send_message_length", MESSAGE_BYTES),
@@ -48,41 +48,47 @@ _SERVER_OPTIONS = [
 T = TypeVar("T")
 
 
-def open_channel(address: str, files: TlsFiles, *, proxy: str | None) -> grpc.Channel:
+def open_channel(address: str, tls: TlsPair, *, proxy: str | None) -> grpc.Channel:
     """A channel to the curator; it connects at the first call and reconnects by itself, with backoff and jitter."""
     credentials = grpc.ssl_channel_credentials(
-        root_certificates=_read(files.ca),
-        private_key=_read(files.key),
-        certificate_chain=_read(files.certificate),
+        root_certificates=tls.ca, private_key=tls.key, certificate_chain=tls.certificate
     )
     through = [("grpc.http_proxy", proxy)] if proxy else [("grpc.enable_http_proxy", 0)]
     return grpc.secure_channel(address, credentials, options=[*_CLIENT_OPTIONS, *through])
 
 
-def server_credentials(files: TlsFiles) -> grpc.ServerCredentials:
-    """Credentials that demand a certificate from the authority of every client."""
-    pair = (_read(files.key), _read(files.certificate))
-    return grpc.ssl_server_credentials([pair], root_certificates=_read(files.ca), require_client_auth=True)
+def server_credentials(current: Callable[[], TlsPair]) -> grpc.ServerCredentials:
+    """Credentials that demand a certificate from the authority of every client; asked for anew at every connection."""
+
+    def configure() -> grpc.ServerCertificateConfiguration:
+        tls = current()
+        return grpc.ssl_server_certificate_configuration([(tls.key, tls.certificate)], root_certificates=tls.ca)
+
+    return grpc.dynamic_ssl_server_credentials(configure(), configure, require_client_authentication=True)
 
 
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        raise SynodError(
-            Code.UNAUTHENTICATED, f"the TLS file {path} cannot be read.", "Check `tls` in the configuration."
-        ) from None
+def open_server(*, most_calls: int, interceptors: Sequence[grpc.aio.ServerInterceptor]) -> grpc.aio.Server:
+    """A server with the message limits, which refuses a call while `most_calls` are open; it has no port yet."""
+    return grpc.aio.server(options=_SERVER_OPTIONS, maximum_concurrent_rpcs=most_calls, interceptors=list(interceptors))
 
 
-def open_server() -> grpc.aio.Server:
-    """A server with the message limits; it has no port yet."""
-    return grpc.aio.server(options=_SERVER_OPTIONS)
+def caller(context: grpc.aio.ServicerContext[Any, Any]) -> Holder:
+    """Whom the caller's certificate is for."""
+    return Holder.of_uris(bytes(uri).decode("utf-8", "replace") for uri in _peer(context, "peer_uri"))
 
 
 def caller_name(context: grpc.aio.ServicerContext[Any, Any]) -> str:
-    """The common name of the caller's certificate."""
-    names = list((context.auth_context() or {}).get("x509_common_name") or [b""])
-    return bytes(names[0]).decode("utf-8", "replace")
+    """The name in the caller's certificate."""
+    return caller(context).name
+
+
+def caller_certificate(context: grpc.aio.ServicerContext[Any, Any]) -> bytes:
+    """The caller's certificate, PEM; nothing if there is none."""
+    return b"".join(_peer(context, "x509_pem_cert"))
+
+
+def _peer(context: grpc.aio.ServicerContext[Any, Any], key: str) -> list[bytes]:
+    return list((context.auth_context() or {}).get(key) or [])
 
 
 def chunks_of(data: bytes) -> Iterator[bytes]:
@@ -140,8 +146,10 @@ def explain(error: grpc.RpcError, address: str) -> SynodError:
         code = known.get(trailers[CODE_TRAILER], Code.INTERNAL)
         return SynodError(code, details, bytes(trailers.get(HINT_TRAILER, b"")).decode("utf-8", "replace"))
     status = error.code() if hasattr(error, "code") else grpc.StatusCode.UNKNOWN
-    if status is grpc.StatusCode.RESOURCE_EXHAUSTED:
+    if status is grpc.StatusCode.RESOURCE_EXHAUSTED and _TOO_LARGE in details:
         return SynodError(Code.INVALID, f"a message is over the limit of {MESSAGE_BYTES >> 20} MiB.")
+    if status is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        return SynodError(Code.UNREACHABLE, f"{address} has as many calls open as it takes.", "Try again later.")
     if status is grpc.StatusCode.DEADLINE_EXCEEDED:
         return SynodError(Code.UNREACHABLE, f"{address} did not answer in time.", "Check its load and the network.")
     if status is not grpc.StatusCode.UNAVAILABLE:

@@ -45,7 +45,8 @@ def join_codes(coding: Coding, most: int) -> Groups:
         cuts = [range(len(attribute.categories)), *_cut_taxonomy(attribute.taxonomy)]
         labels = _first_within([cut for cut in cuts if len(set(cut)) > 1], room)
     else:
-        labels = _list_bins(coding)
+        bins = _list_bins(coding)
+        labels = bins if len(set(bins)) > 1 else range(len(bins))  # a single bin, and its spikes
     numbers = number_groups(labels)
     run = -(-(max(numbers) + 1) // room)
     joined = [number // run for number in numbers]

@@ -99,7 +99,8 @@ def _read_tree(value: Any, depth: int) -> Any:
     if isinstance(value, list | tuple):
         return tuple(_read_tree(item, depth + 1) for item in value)
     if not isinstance(value, str):
-        raise RuleError(f"{value!r} is not text", "Put it in quotes.")
+        shown = "a mapping" if isinstance(value, dict) else repr(value)
+        raise RuleError(f"{shown} is not text", "Put it in quotes.")
     if not _is_unicode(value):
         raise ValueError("holds half of a character")
     return value

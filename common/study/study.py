@@ -34,6 +34,7 @@ from synod.common.study.schema import (
 
 SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 LARGEST_ROSTER = 500
+CURATOR_NAME = "curator"
 LARGEST_SCHEMA = 1_000
 LARGEST_ROWS = 10**9
 MOST_SYNTHETIC_ROWS = 1_000_000
@@ -201,6 +202,8 @@ class Study(Strict):
         _refuse_unused_spikes(self)
         _refuse_repeats("party", [entry.name for entry in self.roster])
         _refuse_repeats("key", [entry.key for entry in self.roster])
+        if CURATOR_NAME in self.party_names:
+            raise ValueError(f"no party can be called {CURATOR_NAME}: trust files name the curator so")
         if self.roster and self.collusion >= len(self.roster):
             raise ValueError(f"collusion must be below the number of parties, which is {len(self.roster)}")
         if self.roster and self.delta is not None and is_large_delta(self.delta, self.total_rows):
@@ -261,6 +264,10 @@ class Study(Strict):
         assert self.rows is not None, "only a resolved study is hashed"
         assert (self.delta is None) == (self.rho is None), "only a resolved study is hashed"
         return canonical_hash(self.to_json())
+
+    def pins(self, key: str) -> bool:
+        """Whether the identity key of this fingerprint is a party's."""
+        return any(entry.key == key for entry in self.roster)
 
     def index_of(self, party: str) -> int:
         """The position of a party in the roster."""

@@ -17,9 +17,10 @@ from synod.common.crypto.canonical import Json
 from synod.common.privacy.coins import Coins
 from synod.common.protocol.manifest import FORMAT, MANIFEST_FILE, PartyAccount, file_hash, noise_law, seal_manifest
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries.parsing import AnyQuery, read_query
-from synod.common.protocol.submission import AnsweredStep
-from synod.common.protocol.transcript import Transcript
+from synod.common.protocol.queries.parsing import read_query
+from synod.common.protocol.signed_query import SignedQuery
+from synod.common.protocol.submission import AnsweredStep, Submission
+from synod.common.protocol.transcript import read_transcript
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.files import sync_files, sync_folder
 from synod.common.study.encoding import Codes, Coding, codings_of, decode_numbers
@@ -34,14 +35,14 @@ from synod.curator.store import Store
 VERSIONS = ("synod-dp", "numpy", "pyarrow", "phe", "gmpy2", "cryptography", "grpcio")
 
 
-def write_release(context: Context, study: Study, transcript: Transcript, publication: Publication, seed: int) -> None:
+def write_release(context: Context, study: Study, publication: Publication, seed: int) -> None:
     """Writes the release beside its place, then moves it there in one step."""
     target = context.release_folder(study.digest())
     if target.exists():
         return
     try:
         draft = target.with_suffix(".draft")
-        _write_draft(draft, context, study, transcript, publication, seed)
+        _write_draft(draft, context, study, publication, seed)
         draft.rename(target)
         sync_folder(target.parent)
     except OSError as error:
@@ -52,20 +53,21 @@ def write_release(context: Context, study: Study, transcript: Transcript, public
         ) from error
 
 
-def _write_draft(
-    draft: Path, context: Context, study: Study, transcript: Transcript, publication: Publication, seed: int
-) -> None:
+def _write_draft(draft: Path, context: Context, study: Study, publication: Publication, seed: int) -> None:
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     table = decode_table(study, publication.columns, coins=Coins.public(seed, "values"))
     write_csv(table, draft / "synthetic.csv")
     pa.parquet.write_table(table, draft / "synthetic.parquet")
     _write_json(draft / "model.json", {"method": study.method.name, "model": publication.model})
+    envelope = context.store.transcript(study.digest())
+    assert envelope is not None, "a study is published under its transcript"
     queries = asked_queries(context.store, study)
-    imprint = Imprint(context.identity.fingerprint, transcript.digest(study).hex(), seed, version("synod-dp"))
-    report = write_report(study, publication, queries, imprint)
+    transcript_hash = read_transcript(envelope).digest(study).hex()
+    imprint = Imprint(context.identity.fingerprint, transcript_hash, seed, version("synod-dp"))
+    report = write_report(study, publication, {label: asked.query for label, asked in queries.items()}, imprint)
     (draft / "report.html").write_text(report, encoding="utf-8", newline="\n")
-    content = describe_release(study, transcript, accounts(context.store, study), queries, seed, draft)
+    content = describe_release(study, envelope, accounts(context.store, study), queries, seed, draft)
     (draft / MANIFEST_FILE).write_bytes(seal_manifest(content, context.identity))
     sync_files(draft)
 
@@ -100,38 +102,45 @@ def write_csv(table: pa.Table, path: Path) -> None:
 
 
 def accounts(store: Store, study: Study) -> list[PartyAccount]:
-    """What each party answered, with its signature from the last answer."""
-    study_hash = study.digest()
+    """What each party answered, with the signed headers of its answers."""
     found = []
     for entry in study.roster:
-        steps = plan_study(study).steps_of(entry.name)
-        submissions = [store.submission(study_hash, step.label, entry.name) for step in steps]
-        answered = tuple(
-            AnsweredStep(step.label, submission.query.hex(), step.cost)
-            for step, submission in zip(steps, submissions, strict=True)
-            if submission is not None
+        planned = plan_study(study).steps_of(entry.name)
+        headers = tuple(_stored_header(store, study, step.label, entry.name) for step in planned)
+        steps = tuple(
+            AnsweredStep(step.label, header.query.hex(), step.cost)
+            for step, header in zip(planned, headers, strict=True)
         )
-        last = submissions[-1]
-        assert last is not None, "a study is published when every step is answered"
-        found.append(PartyAccount(entry.name, answered, last.account_signature))
+        found.append(PartyAccount(entry.name, steps, headers, headers[-1].account_signature))
     return found
 
 
-def asked_queries(store: Store, study: Study) -> dict[str, AnyQuery]:
-    """The query of each step, from the log."""
-    labels = [step.label for step in plan_study(study).steps]
-    return {label: read_query(json.loads(store.query(study.digest(), label)), study) for label in labels}
+def _stored_header(store: Store, study: Study, label: str, party: str) -> Submission:
+    header = store.submission(study.digest(), label, party)
+    assert header is not None, "a study is published when every step is answered"
+    return header
+
+
+def asked_queries(store: Store, study: Study) -> dict[str, SignedQuery]:
+    """The query of each step with the curator's signature, from the log."""
+    study_hash, labels = study.digest(), [step.label for step in plan_study(study).steps]
+    return {
+        label: SignedQuery(
+            read_query(json.loads(store.query(study_hash, label)), study), store.query_signature(study_hash, label)
+        )
+        for label in labels
+    }
 
 
 def describe_release(
     study: Study,
-    transcript: Transcript,
+    envelope: bytes,
     parties: list[PartyAccount],
-    queries: dict[str, AnyQuery],
+    queries: dict[str, SignedQuery],
     seed: int,
     folder: Path,
 ) -> dict[str, Json]:
-    """Everything that the manifest says, but for the curator's signature."""
+    """Everything that the manifest says, but for the curator's signature; `envelope` is the signed transcript."""
     files: dict[str, Json] = {
         path.name: {"sha256": file_hash(path), "bytes": path.stat().st_size} for path in sorted(folder.iterdir())
     }
@@ -139,11 +148,12 @@ def describe_release(
         "format": FORMAT,
         "study": study.to_json(),
         "study_hash": study.digest().hex(),
-        "transcript": transcript.to_json(),
-        "transcript_hash": transcript.digest(study).hex(),
+        "transcript": json.loads(envelope),
+        "transcript_hash": read_transcript(envelope).digest(study).hex(),
         "plan": plan_study(study).to_json(),
-        "queries": {label: query.to_json() for label, query in queries.items()},
-        "noise": noise_law(study, queries),
+        "queries": {label: asked.query.to_json() for label, asked in queries.items()},
+        "query_signatures": {label: asked.signature.hex() for label, asked in queries.items()},
+        "noise": noise_law(study, {label: asked.query for label, asked in queries.items()}),
         "parties": {account.name: account.to_json() for account in parties},
         "seed": seed,
         "versions": {name: version(name) for name in VERSIONS},

@@ -4,8 +4,6 @@ It proves that the rows are what the model says and that nobody chose among draw
 model was fitted to is not checked here.
 """
 
-import json
-from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +14,14 @@ import pyarrow.parquet
 
 from synod.common.privacy.coins import Coins
 from synod.common.protocol.manifest import Verdict, verify_release
+from synod.common.protocol.trust import Trust
 from synod.common.runtime.errors import check_failed
+from synod.common.runtime.jsontext import DocumentError, read_json_file
 from synod.common.study.study import Study
 from synod.curator.methods.base import publisher_of
 from synod.curator.release.files import decode_table
+
+LARGEST_MODEL_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +36,16 @@ class CheckedRelease:
         """Every check that holds."""
         return (*self.verdict.lines, self.drawn) if self.drawn else self.verdict.lines
 
+    @property
+    def unproven(self) -> tuple[str, ...]:
+        """What none of the checks says."""
+        rows = f"that the rows follow from the model: that of {self.verdict.study.method.name} does not fix them"
+        return self.verdict.unproven if self.drawn else (rows, *self.verdict.unproven)
 
-def check_release(folder: Path, trusted: Set[str] | None) -> CheckedRelease:
+
+def check_release(folder: Path, trust: Trust | None) -> CheckedRelease:
     """All checks of a release: `verify_release`, and then `redraw_rows`; raises at the first that does not hold."""
-    verdict = verify_release(folder, trusted)
+    verdict = verify_release(folder, trust)
     return CheckedRelease(verdict, redraw_rows(folder, verdict.study, verdict.seed))
 
 
@@ -65,9 +73,11 @@ def redraw_rows(folder: Path, study: Study, seed: int) -> str | None:
 
 def _read_model(folder: Path, study: Study) -> Any:
     try:
-        document = json.loads((folder / "model.json").read_bytes())
-    except (OSError, RecursionError, ValueError):
+        document = read_json_file(folder / "model.json", LARGEST_MODEL_BYTES)
+    except OSError:
         raise check_failed("model.json cannot be read.") from None
+    except DocumentError as error:
+        raise check_failed(f"model.json {error.reason}.") from None
     if not isinstance(document, dict) or document.get("method") != study.method.name or "model" not in document:
         raise check_failed(f"model.json does not hold a model of {study.method.name}.")
     return document["model"]

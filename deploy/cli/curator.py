@@ -5,8 +5,10 @@ from pathlib import Path
 
 import click
 
+from synod.common.crypto.certificates import Holder, Role
 from synod.common.runtime.settings import CuratorSettings, load_settings
-from synod.deploy.cli.terminal import Example, command, say, serving
+from synod.deploy.cli.certs import write_request
+from synod.deploy.cli.terminal import Example, command, require_assertions, say, serving
 
 config_option = click.option(
     "--config", "config", type=click.Path(path_type=Path), default=Path("curator.yaml"), show_default=True,
@@ -26,9 +28,25 @@ def serve_curator(config: Path) -> None:
     """Serve parties and operators over mutual TLS until stopped."""
     from synod.curator.server import serve  # noqa: PLC0415  (pulls in grpc)
 
+    require_assertions()
     settings = load_settings(CuratorSettings, config)
     with serving():
         asyncio.run(serve(settings))
+
+
+@curator.command(
+    name="request-certificate",
+    cls=Example,
+    example="synod curator request-certificate --config curator.yaml --host curator.example.org",
+)
+@config_option
+@click.option("--host", "hosts", multiple=True, required=True, help="A host name or address that parties dial.")
+@click.option("--name", default="curator", show_default=True, help="The curator's name in its certificate.")
+@command
+def request_certificate(config: Path, hosts: tuple[str, ...], name: str) -> None:
+    """Make the curator's TLS key if there is none, and a request that the transport authority signs."""
+    settings = load_settings(CuratorSettings, config)
+    write_request(settings.tls, Holder(Role.CURATOR, name), hosts)
 
 
 @curator.command(cls=Example, example="synod curator fingerprint")

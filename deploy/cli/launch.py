@@ -1,7 +1,6 @@
 """`synod launch`, `synod demo` and `synod verify`: whole studies, seen from outside."""
 
 import os
-import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -11,11 +10,13 @@ from pathlib import Path
 
 import click
 
+from synod.common.protocol.trust import Trust, parse_trust
 from synod.common.runtime.errors import invalid
 from synod.common.study.study import Study, load_study
 from synod.curator.release.redraw import check_release
+from synod.curator.release.spreadsheet import write_spreadsheet
 from synod.deploy.cli.progress import show_progress, show_release
-from synod.deploy.cli.terminal import Example, command, say
+from synod.deploy.cli.terminal import Example, command, say, spreadsheet_option
 from synod.deploy.demo import write_tables
 from synod.deploy.launch.bundles import bundle_curator, bundle_operator, bundle_party, unpack
 from synod.deploy.launch.containers import IMAGE, container_daemons
@@ -27,7 +28,6 @@ from synod.deploy.launch.processes import process_daemons
 from synod.deploy.launch.site import WARNING, SitePaths, plan_paths, prepare
 
 DEMO_SEED = 20260101
-TRUSTED_LINE = re.compile(r"([a-z0-9-]+ )?sha256:[0-9a-f]{64}")
 
 
 @click.command(
@@ -145,40 +145,37 @@ def _prepare_bundles(study: Study, tables: list[Path], temporary: Path, folder: 
     say(f"Made keys, certificates, ledgers and tables for {', '.join(member.name for member in paths.members)}.")
 
 
-@click.command(name="verify", cls=Example, example="synod verify release/ --trust fingerprints.txt")
+@click.command(name="verify", cls=Example, example="synod verify release/ --trust trusted.txt")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option(
     "--trust",
     type=click.Path(path_type=Path),
-    help="A file of fingerprints, one a line, each after its holder's name or alone; # for comments.",
+    help="A file with a line `curator sha256:...`, and one `NAME sha256:...` for each party; # for comments.",
 )
+@spreadsheet_option
 @command
-def verify(folder: Path, trust: Path | None) -> None:
+def verify(folder: Path, trust: Path | None, spreadsheet: Path | None) -> None:
     """Check a release offline: hashes, signatures, plan, spend and rows; with --trust also who signed."""
-    trusted = _read_fingerprints(trust) if trust else None
-    checked = check_release(folder, trusted)
-    verdict = checked.verdict
+    named = read_trust(trust) if trust else None
+    checked = check_release(folder, named)
     for line in checked.lines:
         say(f"ok  {line}")
-    if checked.drawn is None:
-        say(f"--  not checked: the rows. The model of {verdict.study.method.name} does not fix them.")
-    for name, key in verdict.signers.items():
+    for line in checked.unproven:
+        say(f"--  not proven: {line}")
+    for name, key in checked.verdict.signers.items():
         say(f"    {name} signed with {key}")
-    if trusted is None:
+    if named is None:
         say("Proven: the release is whole and belongs together. NOT proven: who signed it; use --trust for that.")
     else:
-        say("Proven: the release is whole and belongs together, and every signer is one that you trust.")
+        say("Proven: the release is whole and belongs together, and every signer is the one that you named.")
+    if spreadsheet:
+        write_spreadsheet(folder, spreadsheet)
 
 
-def _read_fingerprints(path: Path) -> set[str]:
+def read_trust(path: Path) -> Trust:
+    """Reads a trust file."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise invalid(f"{path} cannot be read as a file of fingerprints.") from None
-    stripped = (" ".join(line.split("#")[0].split()) for line in lines)
-    found = {line for line in stripped if line}
-    if not all(TRUSTED_LINE.fullmatch(line) for line in found):
-        raise invalid(f"{path} has a line that is not a fingerprint.", "A line is `[NAME] sha256:` and 64 digits.")
-    if not found:
-        raise invalid(f"{path} holds no fingerprint.", "A fingerprint is `sha256:` and 64 hexadecimal digits.")
-    return found
+    return parse_trust(text, str(path))

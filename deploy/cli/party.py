@@ -13,10 +13,10 @@ from typing import Any
 
 import click
 
-from synod.common.crypto.certificates import check_own_certificate
-from synod.common.crypto.identity import Identity
+from synod.common.crypto.certificates import Holder, Role, check_own_certificate
 from synod.common.privacy.conversion import spent_epsilon
 from synod.common.privacy.cost import Cost
+from synod.common.protocol.manifest import verify_release
 from synod.common.protocol.plan import plan_study
 from synod.common.runtime.errors import OUTCOMES, Code, SynodError, invalid
 from synod.common.runtime.locks import exclusive_lock
@@ -24,10 +24,22 @@ from synod.common.runtime.settings import PartySettings, load_settings
 from synod.common.study.promise import describe_cost, explain_delta, explain_several_rows, name_budget
 from synod.common.study.schema import write_decimal, write_delta
 from synod.common.study.study import Study, load_study
-from synod.deploy.cli.terminal import Example, ExampleGroup, command, say, say_json, serving, show_table
+from synod.deploy.cli.certs import write_request
+from synod.deploy.cli.terminal import (
+    Example,
+    ExampleGroup,
+    command,
+    require_assertions,
+    require_yes,
+    say,
+    say_json,
+    serving,
+    show_table,
+)
 from synod.party.account import ApprovalState
-from synod.party.approval import check_study, identity_path, initialize, is_history_lost, reserve, revoke
+from synod.party.approval import check_study, initialize, is_history_lost, load_identity, reserve, revoke
 from synod.party.ledger import Ledger
+from synod.party.release import compare_release
 from synod.party.table.encode import TableError
 
 config_option = click.option(
@@ -92,14 +104,23 @@ def _read_number(text: str | None, what: str, sample: str) -> Fraction:
 @command
 def fingerprint(config: Path) -> None:
     """Print the fingerprint that a study's roster pins."""
-    say(Identity.load(identity_path(_settings(config))).fingerprint)
+    say(load_identity(_settings(config)).fingerprint)
+
+
+@party.command(name="request-certificate", cls=Example, example="synod party request-certificate --config party.yaml")
+@config_option
+@command
+def request_certificate(config: Path) -> None:
+    """Make this party's TLS key if there is none, and a request that the transport authority signs."""
+    settings = _settings(config)
+    write_request(settings.tls, Holder(Role.PARTY, settings.name), ())
 
 
 @party.command(name="approve", cls=Example, example="synod party approve study.yaml --dry-run")
 @click.argument("study", type=click.Path(path_type=Path))
 @config_option
 @click.option("--dry-run", is_flag=True, help="Check everything, reserve nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Say yes beforehand; needed where there is no terminal.")
 @command
 def approve_study(study: Path, config: Path, dry_run: bool, yes: bool) -> None:
     """Check a study against policy, budget and table, and reserve what it costs."""
@@ -115,8 +136,7 @@ def approve_study(study: Path, config: Path, dry_run: bool, yes: bool) -> None:
     if dry_run:
         say(f"It fits, and would cost {_describe(settings, checked.cost)}. Nothing was reserved.")
         return
-    if not yes and sys.stdin.isatty() and not click.confirm("Approve, vouching for this roster?"):
-        raise SynodError(Code.REFUSED, "not approved.", "Nothing was reserved.")
+    require_yes("Approve, vouching for this roster?", yes=yes, otherwise="Nothing was reserved.")
     reserve(settings, checked, now=int(time.time()))
     say(f"Approved: {_describe(settings, checked.cost)} is reserved for {resolved.name}.")
 
@@ -237,7 +257,7 @@ def export(context: click.Context, config: Path | None) -> None:
     """Print every entry of the chain, with the signed head, to prove later what left the house."""
     settings = _settings(config or context.obj)
     ledger = Ledger.open(settings.state)
-    head, identity = ledger.head(), Identity.load(identity_path(settings))
+    head, identity = ledger.head(), load_identity(settings)
     entries: list[Any] = [json.loads(json.dumps(entry)) for entry in ledger.entries()]
     ledger.close()
     say_json(
@@ -248,6 +268,23 @@ def export(context: click.Context, config: Path | None) -> None:
             "signature": identity.sign("head", head.statement()).hex(),
         }
     )
+
+
+@party.command(name="check-release", cls=Example, example="synod party check-release release/")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@config_option
+@command
+def check_own_release(folder: Path, config: Path) -> None:
+    """Verify a release, and compare what it says of this party with this party's own ledger."""
+    settings = _settings(config)
+    verdict = verify_release(folder, None)
+    identity, ledger = load_identity(settings), Ledger.open(settings.state)
+    entries = ledger.entries()
+    ledger.close()
+    own = compare_release(verdict, entries, name=settings.name, key=identity.fingerprint, curator=settings.curator)
+    for line in (*verdict.lines, *own):
+        say(f"ok  {line}")
+    say(f"The release says of {settings.name} what this ledger says. Other parties: `synod verify DIR --trust FILE`.")
 
 
 @party.command(cls=Example, example="synod party doctor --study study.yaml")
@@ -262,7 +299,7 @@ def doctor(config: Path, study: Path | None) -> None:
     resolved = load_study(study).resolve() if study else None
     worst: SynodError | None = None
     for finding in examine(settings, resolved, now=datetime.now(UTC)):
-        mark = "ok  " if finding.error is None else "FAIL"
+        mark = "FAIL" if finding.error else "WARN" if finding.warns else "ok  "
         say(f"{mark} {finding.what}: {finding.told or finding.error}")
         worst = worst or finding.error
     if worst is not None:
@@ -277,11 +314,12 @@ def serve(config: Path) -> None:
     from synod.common.runtime.health import tell_health  # noqa: PLC0415  (pulls in grpc)
     from synod.party.daemon import Daemon  # noqa: PLC0415  (pulls in grpc)
 
+    require_assertions()
     settings = _settings(config)
-    check_own_certificate(settings.tls, settings.name, now=datetime.now(UTC))
+    check_own_certificate(settings.tls, Role.PARTY, settings.name, now=datetime.now(UTC))
     with serving(), exclusive_lock(settings.state), tell_health(settings.health) as tell:
         ledger = Ledger.open(settings.state)
-        identity = Identity.load(identity_path(settings))
+        identity = load_identity(settings)
         daemon = Daemon(settings, ledger, identity, clock=time.time, tell_contact=tell)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: daemon.stop())

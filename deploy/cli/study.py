@@ -1,6 +1,5 @@
 """`synod study`: write, check and run studies."""
 
-import json
 import shutil
 import sys
 import time
@@ -10,18 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pyarrow as pa
 
+from synod.common.crypto.certificates import Holder, Role
 from synod.common.protocol.manifest import MANIFEST_FILE
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import check_feasible
 from synod.common.runtime.errors import SynodError, invalid
+from synod.common.runtime.jsontext import read_json_file
 from synod.common.runtime.settings import OperatorSettings, load_settings
 from synod.common.study.promise import explain_delta, explain_several_rows, name_budget
 from synod.common.study.study import load_study
 from synod.curator.release.redraw import check_release
+from synod.curator.release.spreadsheet import write_spreadsheet
+from synod.deploy.cli.certs import write_request
 from synod.deploy.cli.forecast import forecast_document, show_forecast
 from synod.deploy.cli.progress import show_progress, show_release, state_name
-from synod.deploy.cli.terminal import Example, command, say, say_json, show_table
+from synod.deploy.cli.terminal import Example, command, say, say_json, show_table, spreadsheet_option
 from synod.deploy.launch.launcher import follow
 from synod.deploy.launch.operator import OperatorClient, require_empty
 from synod.deploy.study.draft import draft_study
@@ -78,7 +82,7 @@ def draft(table: Path) -> None:
     """Draft a schema from a table, to edit. Reads real rows: the draft is not private."""
     try:
         sys.stdout.write(draft_study(table))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:
         raise invalid(f"{table} cannot be read as a table ({type(error).__name__}).") from None
 
 
@@ -102,6 +106,17 @@ def forecast(study: Path, tables: tuple[Path, ...], as_json: bool) -> None:
         say_json(forecast_document(resolved, remarks, of_rows))
         return
     show_forecast(resolved, remarks, of_rows)
+
+
+@study_group.command(
+    name="request-certificate", cls=Example, example="synod study request-certificate operator --config operator.yaml"
+)
+@click.argument("name")
+@config_option
+@command
+def request_certificate(name: str, config: Path) -> None:
+    """Make the TLS key of the curator's operator NAME if there is none, and a request that the authority signs."""
+    write_request(load_settings(OperatorSettings, config).tls, Holder(Role.OPERATOR, name), ())
 
 
 @study_group.command(cls=Example, example="synod study submit study.yaml")
@@ -161,7 +176,8 @@ def status(name: str, config: Path, as_json: bool) -> None:
         say_json([describe(study) for study in studies])
         return
     for study in studies:
-        say(f"{study.name}: {state_name(study)}" + (f" ({study.reason})" if study.reason else ""))
+        remark = study.reason or (study.halted and f"halted: {study.halted}")
+        say(f"{study.name}: {state_name(study)}" + (f" ({remark})" if remark else ""))
         for party in study.parties:
             say(f"  {party.name}: {party_line(party)}")
 
@@ -169,7 +185,7 @@ def status(name: str, config: Path, as_json: bool) -> None:
 def held_release(folder: Path) -> str | None:
     """The hash of the study whose whole release a folder holds, if it holds one."""
     try:
-        manifest = json.loads((folder / MANIFEST_FILE).read_bytes())
+        manifest = read_json_file(folder / MANIFEST_FILE)
         check_release(folder, None)
     except (OSError, ValueError, SynodError):
         return None
@@ -196,6 +212,7 @@ def describe(study: pb.StudyStatus) -> dict[str, Any]:
         "rounds": study.rounds,
         "label": study.label,
         "reason": study.reason,
+        "halted": study.halted,
         "answer_bytes": study.answer_bytes,
         "parties": [
             {
@@ -214,14 +231,17 @@ def describe(study: pb.StudyStatus) -> dict[str, Any]:
 @study_group.command(cls=Example, example="synod study fetch care-survey --out release/")
 @click.argument("name")
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="A new or empty folder.")
+@spreadsheet_option
 @config_option
 @command
-def fetch(name: str, out: Path, config: Path) -> None:
+def fetch(name: str, out: Path, spreadsheet: Path | None, config: Path) -> None:
     """Fetch a published study's release and verify it."""
     client = OperatorClient(load_settings(OperatorSettings, config))
     client.fetch(name, out)
     client.close()
     show_release(out)
+    if spreadsheet:
+        write_spreadsheet(out, spreadsheet)
 
 
 @study_group.command(cls=Example, example="synod study abort care-survey")

@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 from rich.table import Column, Table
 
-from synod.common.runtime.errors import OUTCOMES, Code, SynodError
+from synod.common.runtime.errors import OUTCOMES, Code, SynodError, refused
 from synod.common.runtime.logs import start_logging
 
 log = logging.getLogger("synod")
@@ -79,6 +79,12 @@ def command(function: Callable[P, T]) -> Callable[P, T]:
     return guarded
 
 
+def require_assertions() -> None:
+    """Refuses to start a daemon without assertions: they are the last check of what the proofs take for granted."""
+    if not __debug__:
+        raise refused("Python runs without assertions, and so no daemon starts.", "Leave out -O and PYTHONOPTIMIZE.")
+
+
 @contextmanager
 def serving() -> Iterator[None]:
     """A daemon's work: from here on all that it says is a line of its log, also why it ends."""
@@ -88,6 +94,29 @@ def serving() -> Iterator[None]:
     except SynodError as error:
         log.error("ended", extra={"why": str(error)})  # noqa: TRY400  (the sentence says it; no frames)
         sys.exit(OUTCOMES[error.code].exit_code)
+
+
+spreadsheet_option = click.option(
+    "--spreadsheet", type=click.Path(path_type=Path), metavar="FILE",
+    help="Also write the rows to a new CSV file in which a spreadsheet program takes no text for a formula.",
+)  # fmt: skip
+
+
+def require_yes(question: str, *, yes: bool, otherwise: str) -> None:
+    """Asks a person, unless `yes` was given; where nobody can be asked, or the answer is no, nothing goes on.
+
+    Guarantee: without a terminal and without `yes` this never passes, whatever comes in through standard input.
+    """
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise SynodError(
+            Code.REFUSED,
+            f"nobody can be asked here, because standard input is not a terminal. {otherwise}",
+            "Run the command on a terminal, or give `--yes` to say yes beforehand.",
+        )
+    if not click.confirm(question):
+        raise SynodError(Code.REFUSED, f"the answer was no. {otherwise}")
 
 
 class Example(click.Command):

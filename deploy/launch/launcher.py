@@ -62,7 +62,9 @@ def launch(
 
 
 def follow(client: OperatorClient, name: str) -> Iterator[pb.StudyStatus]:
-    """How a study stands, again and again until it is published; raises if it is aborted."""
+    """How a study stands, again and again until it is published; raises if it is aborted, or the curator does not go
+    on with it.
+    """
     while True:
         (status,) = client.status(name)
         yield status
@@ -70,6 +72,12 @@ def follow(client: OperatorClient, name: str) -> Iterator[pb.StudyStatus]:
             return
         if status.state == pb.STUDY_STATE_ABORTED:
             raise SynodError(Code.ABORTED, f"{name} was aborted: {status.reason}", "See the logs.")
+        if status.halted:
+            raise SynodError(
+                Code.INTERNAL,
+                f"the curator does not go on with {name}: {status.halted}",
+                "See its log, which `synod launch --state DIR` keeps. A restarted curator goes on where the study is.",
+            )
         time.sleep(POLL_SECONDS)
 
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 import grpc
 
 from synod.common.crypto.canonical import canonical_bytes
+from synod.common.crypto.certificates import read_tls
 from synod.common.runtime.errors import Code, SynodError, invalid
 from synod.common.runtime.settings import OperatorSettings
 from synod.common.runtime.wire import CALL_SECONDS, UPLOAD_SECONDS, explain, open_channel
@@ -25,7 +26,7 @@ class OperatorClient:
 
     def __init__(self, settings: OperatorSettings) -> None:
         self._address = settings.address
-        self._channel = open_channel(settings.address, settings.tls, proxy=settings.proxy)
+        self._channel = open_channel(settings.address, read_tls(settings.tls), proxy=settings.proxy)
         self._stub = rpc.StudyServiceStub(self._channel)
 
     def close(self) -> None:

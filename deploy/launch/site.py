@@ -15,8 +15,9 @@ from pathlib import Path
 
 import yaml
 
+from synod.common.crypto.authority import issue_certificate, make_authority
 from synod.common.crypto.canonical import Json
-from synod.common.crypto.certificates import issue_certificate, make_authority
+from synod.common.crypto.certificates import Holder, Role
 from synod.common.crypto.identity import Identity
 from synod.common.runtime.errors import Code, SynodError, invalid
 from synod.common.runtime.settings import PartySettings, load_settings
@@ -84,8 +85,10 @@ def prepare(paths: SitePaths, study: Study) -> Study:
     """Makes keys, certificates, configurations and ledgers; returns the study with its roster."""
     now = datetime.now(UTC)
     make_authority(paths.certs, now=now)
-    for name in ("curator", "operator", *(member.name for member in paths.members)):
-        issue_certificate(paths.certs, name, CURATOR_HOSTS if name == "curator" else (), now=now)
+    issue_certificate(paths.certs, Holder(Role.CURATOR, "curator"), CURATOR_HOSTS, now=now)
+    issue_certificate(paths.certs, Holder(Role.OPERATOR, "operator"), (), now=now)
+    for member in paths.members:
+        issue_certificate(paths.certs, Holder(Role.PARTY, member.name), (), now=now)
     curator_key = _prepare_curator(paths)
     roster = [_prepare_party(paths, member, study, curator_key) for member in paths.members]
     _check_roster(study, roster)
@@ -114,7 +117,6 @@ def _prepare_curator(paths: SitePaths) -> str:
         {
             "listen": "127.0.0.1:0",
             "state": "curator",
-            "operators": ["operator"],
             "tls": tls_files(paths, "curator", "."),
         },
     )

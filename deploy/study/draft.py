@@ -12,12 +12,15 @@ import pyarrow.csv
 import pyarrow.parquet
 import yaml
 
+from synod.party.table.source import read_header
+
 MOST_CATEGORIES = 40
 TEMPLATE = Path(__file__).with_name("draft.yaml")
 
 
 def draft_study(source: Path) -> str:
     """A study as YAML text, with TODO where only a person can decide."""
+    read_header(source)
     table = pa.parquet.read_table(source) if source.suffix == ".parquet" else _read_csv(source)
     opening = TEMPLATE.read_text(encoding="utf-8").replace("SOURCE", source.name)
     schema = {"schema": [_draft_attribute(name, table.column(name)) for name in table.column_names]}

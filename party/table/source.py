@@ -3,6 +3,7 @@
 What cannot be read ends in a sentence that names the file and holds nothing of its content.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,33 +11,48 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from synod.common.runtime.errors import invalid
+from synod.common.runtime.errors import SynodError, invalid
 
 BATCH_ROWS = 65_536
 BATCH_BYTES = 1 << 20
+MOST_COLUMNS = 10_000
 
 
 def count_rows(source: Path) -> int:
     """How many rows a table has; the launcher fills a roster with it."""
-    return sum(len(batch) for batch in open_batches(source, _header(source)[:1]))
+    return sum(len(batch) for batch in open_batches(source, read_header(source)[:1]))
 
 
-def _header(source: Path) -> list[str]:
+def read_header(source: Path) -> list[str]:
+    """The names of a table's columns, each once; too many are refused before Arrow makes a column of each."""
     with _readable(source):
+        if source.suffix == ".csv" and _first_line(source).count(b",") >= MOST_COLUMNS:
+            raise _many_columns(source)
         if source.suffix == ".parquet":
             names = list(pa.parquet.read_schema(source).names)
         else:
-            with pa.csv.open_csv(source, read_options=pa.csv.ReadOptions(block_size=1 << 20)) as reader:
+            with pa.csv.open_csv(source, read_options=pa.csv.ReadOptions(block_size=BATCH_BYTES)) as reader:
                 names = list(reader.schema.names)
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    if len(names) > MOST_COLUMNS:
+        raise _many_columns(source)
+    repeated = sorted(name for name, times in Counter(names).items() if times > 1)
     if repeated:
         raise invalid(f"the column {repeated[0]} appears twice in {source.name}.", "Rename one of them.")
     return names
 
 
+def _first_line(source: Path) -> bytes:
+    with source.open("rb") as file:
+        return file.readline(BATCH_BYTES)
+
+
+def _many_columns(source: Path) -> SynodError:
+    return invalid(f"{source.name} has more than {MOST_COLUMNS:,} columns.", "Keep those of the study's schema.")
+
+
 def open_batches(source: Path, wanted: list[str]) -> Iterator[pa.RecordBatch]:
     """The rows in batches, with the wanted columns only; CSV values come as texts, Parquet values as they are."""
-    present = _header(source)
+    present = set(read_header(source))
     missing = [name for name in wanted if name not in present]
     if missing:
         raise invalid(
@@ -77,7 +93,7 @@ class _readable:  # noqa: N801  (a context manager used as a verb)
             raise invalid(f"{self.source.name} is neither .csv nor .parquet.", "Export the table as one of them.")
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if isinstance(error, pa.ArrowInvalid | pa.ArrowTypeError | OSError | UnicodeDecodeError):
+        if isinstance(error, pa.ArrowException | OSError | UnicodeDecodeError):
             raise invalid(
                 f"{self.source.name} cannot be read as a {self.source.suffix[1:].upper()} table "
                 f"with a header ({type(error).__name__}).",

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gmpy2
 import pytest
 
 from synod.common.crypto.canonical import canonical_bytes
@@ -129,6 +130,9 @@ LIES: dict[str, tuple[Callable[[PartyUnderTest], bytes], str]] = {
         "wrong size",
     ),
     "an even n": (with_key(lambda n, h, _: (n - 1, h)), "even"),
+    "a prime n": (with_key(lambda n, h, _: (int(gmpy2.next_prime(n)), h)), "is prime"),
+    "a square n": (with_key(lambda _, __, key: (max(key.p, key.q) ** 2, 2)), "perfect power"),
+    "an n with a small factor": (with_key(lambda n, h, _: (n - n % 6 + 3, h)), "factor below"),
     "a short n": (with_key(lambda n, h, _: (n >> 1 | 1, 2)), "2048 bits"),
     "a long n": (with_key(lambda n, h, _: (n << 1 | 1, h)), "2048 bits"),
     "a negative n": (with_key(lambda n, h, _: (-n, h)), "2048 bits"),
@@ -136,7 +140,11 @@ LIES: dict[str, tuple[Callable[[PartyUnderTest], bytes], str]] = {
     "h_s of nothing": (with_key(lambda n, _, __: (n, 0)), "between 1"),
     "h_s beyond the square of n": (with_key(lambda n, h, _: (n, h + n * n)), "between 1"),
     "h_s with a factor of n": (with_key(lambda n, _, key: (n, key.p)), "factor"),
-    "another curator's signature": (lambda party: seal(truth(party), SIDE), "`curator` pins"),
+    "another curator's signature": (lambda party: seal(truth(party), SIDE), "curator that it names"),
+    "another curator": (
+        lambda party: seal(replace(truth(party), curator=identity_of(SIDE).public_key), SIDE),
+        "`curator` pins",
+    ),
     "another study's hash": (lambda party: seal(replace(truth(party), study_hash=bytes(32))), "another study"),
     "another kind of document": (
         lambda party: canonical_bytes(sign_document("manifest", truth(party).to_json(), identity_of(CURATOR))),

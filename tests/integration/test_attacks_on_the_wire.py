@@ -11,6 +11,7 @@ from pathlib import Path
 import grpc
 import pytest
 
+from synod.common.crypto.certificates import read_tls
 from synod.common.crypto.identity import Identity
 from synod.common.crypto.paillier import SecretKey
 from synod.common.protocol.plan import plan_study
@@ -46,7 +47,8 @@ class Attacker:
         header = replace(self.sound, length=len(payload), digest=digest_of(payload))
         header = replace(header, **changes)  # type: ignore[arg-type]
         cost = plan_study(self.site.study).step(self.sound.label).cost
-        return header.signed_by(self.identity, BAD, [AnsweredStep(header.label, header.query.hex(), cost)])
+        curator = Identity.load(self.site.paths.folder / "curator" / "identity.pem").public_key
+        return header.signed_by(self.identity, BAD, curator, [AnsweredStep(header.label, header.query.hex(), cost)])
 
     def send(self, header: Submission, payload: bytes) -> None:
         """Sends an answer."""
@@ -244,7 +246,7 @@ def test_an_upload_without_a_header_or_with_a_second_one_is_refused(stuck: Attac
             "after its header, an upload is chunks of at most 512 KiB.",
         ),
     ]
-    with closing(open_channel(settings.address, settings.tls, proxy=None)) as channel:
+    with closing(open_channel(settings.address, read_tls(settings.tls), proxy=None)) as channel:
         for parts, sentence in uploads:
             with pytest.raises(grpc.RpcError) as caught:
                 rpc.PartyServiceStub(channel).Submit(iter(parts), timeout=10)
@@ -382,3 +384,22 @@ def test_one_process_for_each_state_folder(finished: tuple[Site, Path], who: str
     assert second.returncode == 1
     assert "another process is serving" in second.stderr
     assert all(started.process.poll() is None for started in site.processes.values())
+
+
+def test_a_question_that_the_curator_did_not_sign_is_not_answered(copied: Site) -> None:
+    """Somebody runs the curator's program with its TLS key and its transcript, and lacks its identity."""
+    copied.start_curator()
+    dying = copied.start_party(BAD, program=(CRASH_ENTRY, "synod.party.ledger.Ledger.charge:before:1"))
+    copied.start_parties(*(name for name in NAMES if name != BAD))
+    assert dying.process.wait(60) == -9
+    assert copied.stop("curator") == 0
+    signature = Identity.generate().sign("query", {"label": "moments"})
+    with closing(sqlite3.connect(copied.paths.folder / "curator" / "store.sqlite")) as database, database:
+        assert database.execute("UPDATE queries SET signature = ?", (signature,)).rowcount == 1
+    copied.start_curator()
+    copied.start_parties(BAD)
+    copied.await_state(spb.STUDY_STATE_ABORTED)
+    assert f"{BAD} declined: a check on its side failed" in copied.status().reason
+    refusals = [line for line in copied.log(BAD) if line.get("why")]
+    assert any("the signature of the curator on query is not valid" in line["why"] for line in refusals)
+    assert all(entry["kind"] != "charged" for entry in copied.ledger_entries(BAD))

@@ -31,6 +31,7 @@ NOT_IN_A_RUN = {
     "synod.curator.store.Store.add_study": "test_killed_while_a_study_is_submitted",
     "synod.party.ledger.Ledger.declare_spent": "made by `synod party init`, before any study",
     "synod.party.client.CuratorClient.decline": "made when a study is not approved",
+    "synod.curator.store.Store.add_not_approved": "made when a study is not approved",
 }
 
 

@@ -57,9 +57,10 @@ def test_a_study_ends_in_a_verified_release_and_each_charge_is_made_once(site: S
     assert set(verdict.signers) == {"curator", *NAMES}
 
     trust = tmp_path / "trust.txt"
-    trust.write_text("\n".join(verdict.signers.values()))
+    lines = [f"{name} {key}" for name, key in verdict.signers.items()]
+    trust.write_text("\n".join(lines))
     assert run_synod("verify", out, "--trust", trust).returncode == 0
-    trust.write_text("\n".join(list(verdict.signers.values())[:-1]))
+    trust.write_text("\n".join(lines[:-1]))
     assert run_synod("verify", out, "--trust", trust).returncode == 5
 
     check_table(out / "synthetic.csv", site.study.total_rows)

@@ -15,7 +15,8 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from synod.common.crypto.certificates import issue_certificate, make_authority
+from synod.common.crypto.authority import issue_certificate, make_authority
+from synod.common.crypto.certificates import Holder, Role, read_tls
 from synod.common.crypto.identity import Identity
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.settings import OperatorSettings, TlsFiles
@@ -57,7 +58,7 @@ def tls_of(site: Site, name: str) -> TlsFiles:
 
 @contextmanager
 def channel_of(site: Site, name: str) -> Iterator[grpc.Channel]:
-    with closing(open_channel(address_of(site), tls_of(site, name), proxy=None)) as channel:
+    with closing(open_channel(address_of(site), read_tls(tls_of(site, name)), proxy=None)) as channel:
         yield channel
 
 
@@ -144,7 +145,7 @@ def reissue(site: Site, name: str, *, now: datetime | None = None, days: float =
     """Another certificate for a party, in a folder of its own; from the site's authority if no other is given."""
     folder = site.paths.folder / f"other-{name}-{len(list(site.paths.folder.iterdir()))}"
     shutil.copytree(ca or site.paths.certs, folder, ignore=lambda _, names: [n for n in names if n[:3] != "ca."])
-    issue_certificate(folder, name, [], now=now or datetime.now(UTC), days=days)
+    issue_certificate(folder, Holder(Role.PARTY, name), [], now=now or datetime.now(UTC), days=days)
     return folder
 
 
@@ -207,7 +208,7 @@ def test_the_curator_shuts_out_what_a_party_should_not_have_sent(served: Site, t
 
 
 def test_a_name_that_is_not_on_the_roster_is_told_so(served: Site) -> None:
-    issue_certificate(served.paths.certs, "stranger", [], now=datetime.now(UTC))
+    issue_certificate(served.paths.certs, Holder(Role.PARTY, "stranger"), [], now=datetime.now(UTC))
     settings = served.settings("north").model_copy(update={"tls": tls_of(served, "stranger")})
     client = CuratorClient(settings, Identity.load(identity_path(settings)))
     with closing(client), pytest.raises(SynodError) as caught:
@@ -217,7 +218,9 @@ def test_a_name_that_is_not_on_the_roster_is_told_so(served: Site) -> None:
 
     config = served.config("north").with_name("stranger.yaml")
     shutil.copy(served.config("north"), config)
-    served.change(config, name="stranger", state="stranger", tls={k: str(v) for k, v in tls_of(served, "stranger")})
+    served.change(
+        config, name="stranger", state="stranger", tls={k: str(v) for k, v in tls_of(served, "stranger") if v}
+    )
     assert run_synod("party", "init", "--config", config).returncode == 0
     approved = run_synod("party", "doctor", "--study", served.paths.study_file, "--config", config)
     assert approved.returncode == 3
@@ -246,9 +249,9 @@ def test_another_identity_than_the_roster_s_is_told_so(served: Site) -> None:
 def test_a_certificate_of_another_party_is_refused_before_dialing(served: Site) -> None:
     config = served.config("north").with_name("borrowed.yaml")
     shutil.copy(served.config("north"), config)
-    served.change(config, tls={key: str(path) for key, path in tls_of(served, "valley")})
+    served.change(config, tls={key: str(path) for key, path in tls_of(served, "valley") if path})
     for told in serve_and_doctor(config):
-        assert "the certificate is for valley, not for north." in told
+        assert "is for the party valley, not for the party north." in told
 
 
 def test_only_operators_may_submit_look_fetch_and_abort(served: Site) -> None:
@@ -265,7 +268,8 @@ def test_only_operators_may_submit_look_fetch_and_abort(served: Site) -> None:
             with pytest.raises(SynodError) as caught:
                 call()
             assert caught.value.code is Code.NOT_ON_ROSTER
-            assert "north is not an operator of this curator." in str(caught.value)
+            assert "the party north may not do this:" in caught.value.sentence
+            assert "a certificate with the role operator." in caught.value.sentence
     with served.operator() as operator:
         assert [status.name for status in operator.status()] == [served.study.name]
         assert operator.status()[0].state == study_pb2.STUDY_STATE_ENROLLING

@@ -18,6 +18,7 @@ from synod.common.crypto.identity import Identity
 from synod.common.protocol.manifest import verify_release
 from synod.common.study.study import Study, parse_study
 from synod.deploy.launch.processes import await_curator
+from synod.deploy.launch.site import write_yaml
 from synod.deploy.study.numbers import NOTE
 from synod.party.account import ApprovalState
 from synod.v1 import study_pb2 as pb
@@ -27,6 +28,11 @@ from tests.support.shell import run, run_until, started
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
+TLS = {"ca": "ca.pem", "certificate": "pem", "key": "key"}
+OWN: dict[str, dict[str, Any]] = {
+    "curator": {"listen": "127.0.0.1:0", "state": "state"},
+    "operator": {"address": "127.0.0.1:1"},
+}
 TABLES = {"north.csv": 211, "harbour.csv": 157, "valley.parquet": 131}
 STUDY: dict[str, Any] = {
     "name": "care-survey",
@@ -83,17 +89,24 @@ def site(tmp_path: Path) -> Iterator[Site]:
 
 @runs(
     "docs/curator-operator.md",
-    *("Set up (1)", "Set up (2)", "Set up (3)", "Write a study (1)", "Write a study (2)", "Run it (1)", "Run it (2)"),
+    *("Set up (1)", "Set up (2)", "Set up (3)", "Set up (4)", "Set up (5)"),
+    *("Write a study (1)", "Write a study (2)", "Run it (1)", "Run it (2)"),
 )
 def test_the_curators_operator_brings_a_study_to_its_release(blocks: Blocks, site: Site, tmp_path: Path) -> None:
-    (tmp_path / "trusted").mkdir()
-    run(blocks.script("Set up (1)"), tmp_path / "trusted")
-    assert {"ca.key", "curator.pem", "operator.key", "north.pem"} <= names_in(tmp_path / "trusted" / "authority")
+    trusted = tmp_path / "trusted"
+    trusted.mkdir()
+    run(blocks.script("Set up (1)"), trusted)
+    for name in ("curator", "operator"):
+        write_yaml(trusted / f"{name}.yaml", {**OWN[name], "tls": {key: f"{name}.{end}" for key, end in TLS.items()}})
+    told = run(blocks.script("Set up (2)"), trusted) + run(blocks.script("Set up (3)"), trusted, typed="y\ny\n")
+    assert "Sign for the operator operator?" in told
+    assert {"ca.key", "revoked.pem", "curator.pem", "operator.pem"} <= names_in(trusted / "authority")
+    assert {"curator.key", "operator.key"} <= names_in(trusted), "keys stay where they were made"
 
     here = site.paths.folder
-    fingerprint = run(blocks.script("Set up (2)"), here).strip()
+    fingerprint = run(blocks.script("Set up (4)"), here).strip()
     assert {site.settings(name).curator for name in ("north", "harbour", "valley")} == {fingerprint}
-    with started(blocks.script("Set up (3)"), here) as curator:
+    with started(blocks.script("Set up (5)"), here) as curator:
         await_curator(site.paths, curator)
         assert f"Hash: {site.study.digest().hex()}" in run(blocks.script("Write a study (1)"), here)
         shutil.copy(tmp_path / "tables" / "north.csv", here / "patients.csv")
@@ -135,6 +148,7 @@ def names_in(folder: Path) -> set[str]:
     "Set up (1)",
     "Set up (2)",
     "Set up (3)",
+    "Set up (4)",
     "Approve a study",
     "Run the daemon",
     "See what was spent",
@@ -146,14 +160,19 @@ def test_a_partys_operator_from_the_first_day_to_a_revocation(blocks: Blocks, si
     site.change(site.config("north"), approve="ask")
     shutil.rmtree(here / "state")
 
-    assert "north is ready." in run(blocks.script("Set up (1)"), here)
-    fingerprint = run(blocks.script("Set up (2)"), here).strip()
-    assert "FAIL" not in run(blocks.script("Set up (3)"), here)
+    tls = {"ca": "../certs/ca.pem", "certificate": "north.pem", "key": "north.key"}
+    site.change(site.config("north"), tls=tls)
+    assert "which stays here" in run(blocks.script("Set up (1)"), here)
+    assert run_synod("certs", "sign", site.paths.certs, here / "north.csr", "--yes").returncode == 0
+    shutil.copy(site.paths.certs / "north.pem", here)
+    assert "north is ready." in run(blocks.script("Set up (2)"), here)
+    fingerprint = run(blocks.script("Set up (3)"), here).strip()
+    assert "FAIL" not in run(blocks.script("Set up (4)"), here)
 
     study = with_key(site, "north", fingerprint)
     site.submit(study)
     write_study(here, study.to_json())
-    approved = run(blocks.script("Approve a study"), here)
+    approved = run(blocks.script("Approve a study"), here, typed="y\n")
     assert "Nothing was reserved." in approved
     assert "Approved: epsilon 0.8 is reserved for care-survey." in approved
     run_until(blocks.script("Run the daemon"), here, lambda told: '"enrolled"' in told)
@@ -186,8 +205,10 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data = [part for table in tables for part in ("--data", table)]
     ran = run_synod("launch", study, *data, "--out", desk / "release", "--state", desk.parent / "state")
     assert ran.returncode == 0, ran.stderr
-    identities = sorted((desk.parent / "state").rglob("identity.pem"))
-    (desk / "trusted.txt").write_text("".join(f"{Identity.load(path).fingerprint}\n" for path in identities))
+    state = desk.parent / "state"
+    identities = {path.relative_to(state).parts[0]: Identity.load(path) for path in state.rglob("identity.pem")}
+    lines = [f"{name} {identity.fingerprint}\n" for name, identity in identities.items()]
+    (desk / "trusted.txt").write_text("".join(lines))
     return desk
 
 
@@ -195,7 +216,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_analyst_checks_a_release(blocks: Blocks, desk: Path) -> None:
     told = run(blocks.script("Check it first"), desk)
     assert "NOT proven: who signed it" in told
-    assert "and every signer is one that you trust." in told
+    assert "and every signer is the one that you named." in told
 
 
 @runs("docs/analyst.md", "What is in it")

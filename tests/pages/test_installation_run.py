@@ -74,9 +74,9 @@ class Machine:
         script = self.blocks.script(heading)
         return script.replace("north", self.name) if self.name in ROWS else script
 
-    def follow(self, heading: str, folder: Path | None = None) -> str:
+    def follow(self, heading: str, folder: Path | None = None, *, typed: str = "") -> str:
         """Runs a block of the page, by default in Synod's folder."""
-        return run(self.script(heading), folder or self.folder, self.environment, seconds=600)
+        return run(self.script(heading), folder or self.folder, self.environment, seconds=600, typed=typed)
 
     def run_until(self, script: str, event: str) -> None:
         """Runs a script that ends with a log, until the log tells of an event."""
@@ -157,6 +157,7 @@ def install_curator(curator: Machine, clone: Path, authority: Path, port: int) -
     curator.follow("1. The image, and a folder outside of the clone (1)", clone)
     for name, target in (("curator", "etc"), ("operator", "operator")):
         copy_certificate(authority, name, curator.folder / target)
+    shutil.copy(authority / "revoked.pem", curator.folder / "etc")
     change(curator.folder / "operator" / "operator.yaml", address="curator:7443")
     composed = curator.folder / "docker-compose.yml"
     composed.write_text(composed.read_text().replace('"7443:7443"', f'"{port}:7443"'))
@@ -219,11 +220,11 @@ def publish(curator: Machine, north: Machine, keys: dict[str, str]) -> None:
     for machine in (curator, north):
         (machine.folder / "study.yaml").write_text(yaml.safe_dump(study.to_json(), sort_keys=False))
     assert study.digest().hex() in curator.follow("4. A study (1)")
-    assert "Approved: epsilon 0.8 is reserved for care-survey." in north.follow("7. Approve a study")
+    assert "Approved: epsilon 0.8 is reserved for care-survey." in north.follow("7. Approve a study", typed="y\n")
     ask = "docker-compose run --rm operator study status"
     until("the study is published", lambda: "care-survey: published" in curator.run(ask), seconds=180)
     curator.follow("4. A study (2)")
-    verify_release(curator.folder / "releases" / "care-survey", frozenset([*keys.values(), curator_key(curator)]))
+    verify_release(curator.folder / "releases" / "care-survey", {**keys, "curator": curator_key(curator)})
 
 
 def curator_key(curator: Machine) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from synod.common.protocol.manifest import verify_release
+from synod.common.protocol.trust import parse_trust
 from synod.deploy.demo import write_tables
 from tests.support.pages import Blocks, runs
 from tests.support.shell import run, run_until
@@ -42,9 +43,9 @@ def test_three_organizations_by_hand(blocks: Blocks, clone: Path, port: int) -> 
     told = run(walk.replace("127.0.0.1:7443", f"127.0.0.1:{port}"), clone, seconds=300)
     assert "north-stays: spent rho " in told
     assert "Spent as (epsilon, delta): epsilon 1 at delta 1e-9" in told
-    trusted = (clone / "walk" / "trusted.txt").read_text().split()
-    assert len(trusted) == 4
-    verify_release(clone / "walk" / "release", frozenset(trusted))
+    trust = parse_trust((clone / "walk" / "trusted.txt").read_text(), "trusted.txt")
+    assert set(trust) == {"curator", "north", "harbour", "valley"}
+    verify_release(clone / "walk" / "release", trust)
     exported = json.loads((clone / "walk" / "north" / "ledger.json").read_text())
     assert {"approved", "charged"} <= {entry["kind"] for entry in exported["entries"]}
 

@@ -56,6 +56,10 @@ def decline(reason: DeclineReason) -> Callable[[World], object]:
     return lambda world: world.curator.handler.decline(NAMES[1], key_of(world, 1), world.site.study.digest(), reason)
 
 
+def acknowledge(world: World) -> None:
+    world.curator.handler.acknowledge(NAMES[0], key_of(world, 0), world.site.study.digest())
+
+
 def replay_everything(world: World) -> None:
     for message in list(world.sent):
         world.deliver_again(message)
@@ -70,7 +74,7 @@ def go_on(world: World) -> None:
 HARMLESS: dict[str, Callable[[World], object]] = {
     "messages come again": replay_everything,
     "not approved": decline(DeclineReason.NOT_APPROVED),
-    "acknowledged": lambda world: world.curator.handler.acknowledge(NAMES[0], world.site.study.digest()),
+    "acknowledged": acknowledge,
     "restart": lambda world: world.restart_curator(),
 }
 ENDING: dict[str, Callable[[World], object]] = {

@@ -24,6 +24,7 @@ from synod.common.runtime import wire
 from synod.common.runtime.errors import refused
 from synod.curator import rpc
 from synod.curator import store as store_module
+from synod.curator.uploads import Upload
 from synod.deploy.cli.main import main
 from synod.party import client as client_module
 from synod.party import ledger as ledger_module
@@ -108,23 +109,23 @@ def kill_in_upload(number: int) -> None:
 
 def kill_in_download(number: int) -> None:
     """Kills the curator when it has taken the first chunk of the n-th upload."""
-    original = rpc._read_chunks
+    original = rpc._receive
     uploads = 0
 
-    async def wrapped(request: AsyncIterator[Any], length: int) -> bytes:
+    async def wrapped(request: AsyncIterator[Any], upload: Upload) -> None:
         nonlocal uploads
         uploads += 1
-        upload = uploads
+        this = uploads
 
         async def until_first() -> AsyncIterator[Any]:
             async for message in request:
-                if upload == number:
+                if this == number:
                     die()
                 yield message
 
-        return await original(until_first(), length)
+        await original(until_first(), upload)
 
-    rpc._read_chunks = wrapped
+    rpc._receive = wrapped
 
 
 def trace(path: Path) -> None:

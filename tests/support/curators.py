@@ -3,10 +3,14 @@
 import asyncio
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from synod.common.crypto.canonical import canonical_bytes
 from synod.common.crypto.identity import Identity
+from synod.common.protocol.queries.moments import SumMoments
 from synod.common.protocol.submission import Submission, digest_of
+from synod.common.protocol.transcript import seal_transcript
 from synod.common.study.study import Study
 from synod.curator.context import Changes, Context
 from synod.curator.party_handler import DocumentKind, MoveKind, NextMove, PartyHandler
@@ -14,13 +18,24 @@ from synod.curator.session import Session
 from synod.curator.store import Store
 from synod.party.account import ApprovalState
 from tests.support.keys import CURATOR, identity_of, paillier_key
-from tests.support.parties import PartyUnderTest, open_parties
+from tests.support.parties import PartyUnderTest, make_transcript, open_parties
 
 MOST_STEPS = 2_000
 WAIT_SECONDS = 60
 
 Made = tuple[str, str, str]
 """A move that was made: who, what, which round."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallOf:
+    """A call that came with a certificate."""
+
+    name: str
+
+    def auth_context(self) -> dict[str, list[bytes]]:
+        """The caller's name as gRPC tells it."""
+        return {"peer_uri": [f"synod:party:{self.name}".encode()]}
 
 
 class Clock:
@@ -51,6 +66,21 @@ def make_submission(study: Study, payload: bytes = b"answer", label: str = "mome
     )
 
 
+def enrol_all(handler: PartyHandler, study: Study, parties: Sequence[PartyUnderTest]) -> None:
+    """Everybody enrols."""
+    for party in parties:
+        handler.enrol(study.digest(), party.enrolment())
+
+
+def open_moments(context: Context, study: Study, parties: Sequence[PartyUnderTest]) -> None:
+    """As the session does it: the transcript is fixed, then the first query is logged."""
+    enrol_all(PartyHandler(context), study, parties)
+    envelope = seal_transcript(make_transcript(study, parties), context.identity)
+    context.store.fix_transcript(study.digest(), envelope)
+    body = canonical_bytes(SumMoments().to_json())
+    context.store.open_query(study.digest(), "moments", body, signature=b"signed", now=6)
+
+
 def hand_in(handler: PartyHandler, party: str, submission: Submission, payload: bytes) -> None:
     """What the gRPC shell does with an upload."""
     asked = handler.open_round(party, submission)
@@ -73,12 +103,12 @@ def make_move(handler: PartyHandler, party: PartyUnderTest, move: NextMove) -> N
             handler.enrol(study_hash, party.enrolment())
         case MoveKind.ANSWER:
             transcript = handler.document(party.name, study_hash, DocumentKind.TRANSCRIPT)
-            query = handler.query(party.name, study_hash, move.label).to_proto()
-            party.answer(transcript, query, move.label)
+            asked = handler.query(party.name, study_hash, move.label)
+            party.answer(transcript, asked.query.to_proto(), move.label, asked.signature)
             hand_in(handler, party.name, *stored_answer(party, move.label))
         case ended:
             party.ledger.end_study(study_hash, ApprovalState(ended.value), now=9)
-            handler.acknowledge(party.name, study_hash)
+            handler.acknowledge(party.name, identity_of(party.name).fingerprint, study_hash)
 
 
 async def make_moves(context: Context, parties: Sequence[PartyUnderTest], *, most_moves: int = 1_000) -> list[Made]:

@@ -48,7 +48,7 @@ DIFFERENT: dict[str, Any] = {
     "parts": "modl",
     "degree": 1,
     "tables": "clip",
-    "structure": "turns",  # the only one there is
+    "structure": "turns",  # the other one takes no score but I
     "sensitive_to": "sex",
     "sensitive": (),  # another default would refuse every study that says `sensitive_to`
     "threshold": Decimal("0.3"),

@@ -1,5 +1,6 @@
 """Parties under test: in memory, or with a ledger of their own and all the checks of the daemon, but no wire."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,10 @@ from synod.common.privacy.cost import Cost
 from synod.common.protocol.envelope import sign_document
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.moments import SumMoments
-from synod.common.protocol.queries.parsing import parse_query
-from synod.common.protocol.transcript import Enrolment, Transcript
+from synod.common.protocol.queries.parsing import AnyQuery, parse_query, query_digest
+from synod.common.protocol.signed_query import SignedQuery, sign_query
+from synod.common.protocol.transcript import Enrolment, Transcript, parse_transcript
+from synod.common.runtime.errors import SynodError
 from synod.common.runtime.settings import PartySettings, TlsFiles
 from synod.common.study.study import Study
 from synod.party.answer import Round, Secrets
@@ -72,19 +75,29 @@ class PartyUnderTest(PartyInMemory):
         curator = identity_of(CURATOR).fingerprint
         return Responder(self.name, self.identity, self.ledger, curator, 1, MAX_CELLS)
 
-    def check(self, envelope: bytes, query: pb.Query = MOMENTS, label: str = "moments") -> Round:
-        """Checks a round, without an answer."""
+    def check(
+        self, envelope: bytes, query: pb.Query = MOMENTS, label: str = "moments", signature: bytes | None = None
+    ) -> Round:
+        """Checks a round, without an answer; the question is signed by the curator unless a signature is given."""
         approval = open_approval(self.ledger, self.study.digest())
         parsed = parse_query(query, self.study)
-        return check_round(self.responder, approval, self.study, label, envelope, parsed)
+        if signature is None:
+            signature = sign_asked(self.study, envelope, parsed, label)
+        return check_round(self.responder, approval, self.study, label, envelope, SignedQuery(parsed, signature))
 
     def answer(
-        self, envelope: bytes, query: pb.Query = MOMENTS, label: str = "moments", *, now: int = NOW
+        self,
+        envelope: bytes,
+        query: pb.Query = MOMENTS,
+        label: str = "moments",
+        signature: bytes | None = None,
+        *,
+        now: int = NOW,
     ) -> StoredAnswer:
         """Checks and answers a round, or raises; an answer that is in the ledger is handed out again."""
         stored = self.ledger.answer(self.study.digest(), label)
         if stored is None:
-            asked = self.check(envelope, query, label)
+            asked = self.check(envelope, query, label, signature)
             approval = open_approval(self.ledger, self.study.digest())
             answer_round(self.responder, approval, asked, self.snapshot, now=now)
             stored = self.ledger.answer(self.study.digest(), label)
@@ -129,10 +142,22 @@ def open_parties(folder: Path, study: Study) -> list[PartyUnderTest]:
     return [open_party(folder / entry.name, study, entry.name) for entry in study.roster]
 
 
-def make_transcript(study: Study, parties: Sequence[PartyInMemory], key: SecretKey | None = None) -> Transcript:
+def make_transcript(
+    study: Study, parties: Sequence[PartyInMemory], key: SecretKey | None = None, curator: str = CURATOR
+) -> Transcript:
     """What an honest curator tells everybody."""
-    public = (key or paillier_key()).public
-    return Transcript(study.digest(), public, tuple(party.enrolment() for party in parties))
+    public, curator_key = (key or paillier_key()).public, identity_of(curator).public_key
+    return Transcript(study.digest(), public, curator_key, tuple(party.enrolment() for party in parties))
+
+
+def sign_asked(study: Study, envelope: bytes, query: AnyQuery, label: str, signer: str = CURATOR) -> bytes:
+    """What the curator signs of a question under the transcript in an envelope; nothing where there is no T or Q."""
+    try:
+        transcript = parse_transcript(json.loads(envelope)).digest(study)
+        query_hash = query_digest(query, plan_study(study).step(label), study)
+    except (SynodError, LookupError, TypeError, ValueError, RecursionError, AssertionError, StopIteration):
+        return b""
+    return sign_query(identity_of(signer), transcript, label, query_hash)
 
 
 def seal(transcript: Transcript, /, signer: str = CURATOR, **changes: Json) -> bytes:

@@ -16,7 +16,7 @@ from synod.curator.methods.base import Publication
 from synod.curator.release.files import write_release
 from synod.party.count.moments import sum_moments
 from tests.support.curators import make_context, release_files, stored_answer
-from tests.support.parties import make_transcript, open_parties, seal
+from tests.support.parties import make_transcript, open_parties, seal, sign_asked
 from tests.support.studies import make_model
 
 
@@ -34,11 +34,14 @@ class AnsweredStudy:
         self.publication = Publication(columns, model.to_json(), moments=moments)
         context = self.context()
         context.store.add_study(self.study, now=5)
+        envelope = seal(self.transcript)
+        context.store.fix_transcript(self.study.digest(), envelope)
         queries: dict[str, AnyQuery] = {"moments": SumMoments(), "rows": Synthesize(model, share_rows(self.study))}
         for label, query in queries.items():
-            context.store.open_query(self.study.digest(), label, canonical_bytes(query.to_json()), now=6)
+            body, signature = canonical_bytes(query.to_json()), sign_asked(self.study, envelope, query, label)
+            context.store.open_query(self.study.digest(), label, body, signature=signature, now=6)
             for party in parties:
-                party.answer(seal(self.transcript), query.to_proto(), label)
+                party.answer(envelope, query.to_proto(), label)
                 context.store.add_submission(party.name, *stored_answer(party, label))
             context.store.close_query(self.study.digest(), label, b"")
         context.store.close()
@@ -58,5 +61,5 @@ class AnsweredStudy:
 
     def write(self) -> dict[str, bytes]:
         """Writes the release, and gives its files."""
-        write_release(self.context(), self.study, self.transcript, self.publication, 7)
+        write_release(self.context(), self.study, self.publication, 7)
         return release_files(self.folder, self.study)

@@ -21,23 +21,34 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @contextmanager
-def started(script: str, folder: Path, environment: Mapping[str, str] = NOTHING) -> Iterator[Started]:
-    """Bash at work on a script, in a process group of its own that is ended at the end; stops at the first failure."""
+def started(
+    script: str, folder: Path, environment: Mapping[str, str] = NOTHING, *, typed: str = ""
+) -> Iterator[Started]:
+    """Bash at work on a script, in a process group of its own that is ended at the end; stops at the first failure.
+
+    What is `typed` comes in through a terminal; where nothing is, there is none.
+    """
+    keyboard, stdin = os.openpty() if typed else (None, subprocess.DEVNULL)
     log = folder.parent / f"{folder.name}-{time.monotonic_ns()}.told"
     with log.open("wb") as told, terminated_as_interrupted():  # it hears Ctrl-C, as in a terminal
         process = subprocess.Popen(
             ["bash", "-e", "-c", script],
             cwd=folder,
             env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}", "COLUMNS": "200", **environment},
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=told,
             stderr=told,
             start_new_session=True,
         )
     try:
+        if keyboard is not None:
+            os.close(stdin)
+            os.write(keyboard, typed.encode())
         yield Started("bash", process, log)
     finally:
         end_group(process)
+        if keyboard is not None:
+            os.close(keyboard)
 
 
 def end_group(process: "subprocess.Popen[bytes]") -> None:
@@ -68,9 +79,16 @@ def _is_alive(group: int) -> bool:
     )
 
 
-def run(script: str, folder: Path, environment: Mapping[str, str] = NOTHING, *, seconds: float = 120.0) -> str:
+def run(
+    script: str,
+    folder: Path,
+    environment: Mapping[str, str] = NOTHING,
+    *,
+    seconds: float = 120.0,
+    typed: str = "",
+) -> str:
     """Runs a script to its end, which must be a good one, and returns what it said."""
-    with started(script, folder, environment) as bash:
+    with started(script, folder, environment, typed=typed) as bash:
         try:
             code = bash.process.wait(seconds)
         except subprocess.TimeoutExpired:

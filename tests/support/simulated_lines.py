@@ -13,7 +13,6 @@ from synod.curator.store import SeenHead
 from synod.party.client import Greeting
 from synod.party.ledger import Head
 from synod.v1 import party_pb2 as pb
-from synod.v1 import query_pb2 as qpb
 from tests.support.simulated_processes import Curator
 
 T = TypeVar("T")
@@ -56,6 +55,10 @@ class Line:
     def close(self) -> None:
         """Nothing to close."""
 
+    def renew(self) -> bool:
+        """No certificate, so none that is renewed."""
+        return False
+
     def greet(self, head: Head) -> Greeting:
         """Tells the ledger's head, and hears which one the curator saw last."""
 
@@ -91,11 +94,12 @@ class Line:
         """Fetches a document."""
         return self._call("document", lambda c: c.handler.document(self._party, study_hash, DOCUMENT_KINDS[kind]))
 
-    def query(self, study_hash: bytes, label: str, most_bytes: int) -> qpb.Query:
-        """Fetches the query of a round."""
-        query = self._call("query", lambda c: c.handler.query(self._party, study_hash, label).to_proto())
+    def query(self, study_hash: bytes, label: str, most_bytes: int) -> pb.SignedQuery:
+        """Fetches the signed query of a round."""
+        asked = self._call("query", lambda c: c.handler.query(self._party, study_hash, label))
+        query = asked.query.to_proto()
         assert query.ByteSize() <= most_bytes
-        return query
+        return pb.SignedQuery(query=query, signature=asked.signature)
 
     def enrol(self, study_hash: bytes, enrolment: Enrolment, head: Head) -> None:
         """Enrols."""
@@ -132,8 +136,8 @@ class Line:
         """Says that the study's end is known."""
 
         def body(curator: Curator) -> None:
-            self._see(curator, head)
-            curator.handler.acknowledge(self._party, study_hash)
+            signer = self._see(curator, head)
+            curator.handler.acknowledge(self._party, signer, study_hash)
 
         self._call("acknowledge", body)
 

@@ -24,7 +24,7 @@ from synod.common.runtime.settings import PartySettings
 from synod.common.study.study import Study
 from synod.curator import store as store_module
 from synod.curator.inference import gaussian as hpdp_fit
-from synod.curator.store import ReplyKind, State, Store
+from synod.curator.store import State, Store
 from synod.party import daemon as daemon_module
 from synod.party import ledger as ledger_module
 from synod.party.approval import identity_path, initialize
@@ -222,7 +222,7 @@ class World:
             for index in range(len(NAMES)):
                 self.converse(index)
             study = self.site.study.digest()
-            if all(self.curator.store.replied(study, name, ReplyKind.ACKNOWLEDGED) for name in NAMES):
+            if all(self.curator.store.acknowledged(study, name) for name in NAMES):
                 return
         raise AssertionError(f"the study does not end; it is {self.curator.state()}")
 

@@ -22,6 +22,7 @@ SHELLS = {
     "party/client.py",
     "party/daemon.py",
     "party/doctor.py",
+    "curator/admission.py",
     "curator/context.py",
     "curator/server.py",
     "curator/rpc.py",
@@ -152,14 +153,16 @@ TESTS = [module for module in everything_ours() if module.startswith("tests/")]
 
 
 def borrowed_from_tests(tree: ast.AST) -> set[str]:
-    """What a module imports from tests/ other than from tests/support/."""
+    """What a module imports from tests/ other than from tests/support/ and tests/mutants/, which hold no tests."""
     names = {name for name in imports_of(tree) if name.split(".")[0] == "tests"}
-    return {name for name in names if not name.startswith("tests.support.")}
+    return {name for name in names if not name.startswith(("tests.support.", "tests.mutants."))}
 
 
 @pytest.mark.parametrize("module", TESTS)
 def test_tests_share_only_what_is_in_support(module: str) -> None:
-    """A test module imports synod, bench, tests.support and libraries, and never another test module or conftest."""
+    """A test module imports synod, bench, tests.support, tests.mutants and libraries, and never another test module or
+    conftest.
+    """
     assert borrowed_from_tests(tree_of(module)) == set()
     assert not roots_of(module) & {"conftest", *(Path(test).stem for test in TESTS if "/test_" in test)}
 

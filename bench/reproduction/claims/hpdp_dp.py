@@ -4,6 +4,8 @@ The noise is Synod's (docs/privacy.md, 8). Accuracy is one minus misclassificati
 link, the schema's own columns) does is told beside.
 """
 
+from math import hypot
+
 from bench.reproduction.claims.verdicts import (
     Judgement,
     Tally,
@@ -13,10 +15,11 @@ from bench.reproduction.claims.verdicts import (
     tally_not_larger,
     tally_stable,
 )
-from bench.reproduction.lines import NO_POINT, judge_lines, judge_trend
+from bench.reproduction.experiments.plans import GROWN, MEAN_COVARIANCE
+from bench.reproduction.lines import NO_POINT, judge_lines, judge_trend, show_ends
 from bench.reproduction.messages import PAPER_BYTES_PER_CELL
-from bench.reproduction.points import PAPER_CONTRIBUTIONS, PAPER_HPDP
-from bench.reproduction.summary import Figures
+from bench.reproduction.points import PAPER_CONTRIBUTIONS, PAPER_HPDP, USUAL_PARTIES
+from bench.reproduction.summary import Estimate, Figures
 
 BOTH = ("adult", "nltcs")
 SHIPPED = ("hpdp-dp",)
@@ -25,6 +28,7 @@ COMPONENTS = 7
 ACCURACY = 0.8
 AT = float(PAPER_CONTRIBUTIONS["nltcs"])
 ADULT_BITS = 52
+FEW_ATTRIBUTES, ALL_ATTRIBUTES = GROWN
 BETTER_TARGETS = ("wrong education", "wrong money", "wrong outside")
 
 
@@ -62,6 +66,11 @@ def more_components(figures: Figures) -> Judgement:
     return judge_trend(figures, "components", (PAPER_HPDP,), ("wrong ",), BOTH, tally_falling)
 
 
+def more_kept(figures: Figures) -> Judgement:
+    """Section 5.1, on Adult: with the paper's numbers of components in place of contribution rates."""
+    return judge_trend(figures, "kept", (PAPER_HPDP,), ("wrong ",), ("adult",), tally_falling)
+
+
 def beats_subn(figures: Figures) -> Judgement:
     """Section 5.2."""
     return judge_lines(figures, "epsilon", PAPER_HPDP, ("dp-subn",), BETTER_TARGETS, BOTH, x=0.8, beside=SHIPPED)
@@ -97,6 +106,11 @@ def noise_is_central(figures: Figures) -> Judgement:
     return judge_trend(figures, "parties", (PAPER_HPDP,), ("tvd2", "tvd3"), BOTH, tally_stable)
 
 
+def better_covariance(figures: Figures) -> Judgement:
+    """Section 5.3: the paper's reason for the claim before, without noise."""
+    return judge_trend(figures, "covariance", (MEAN_COVARIANCE,), ("millionths",), BOTH, tally_falling)
+
+
 def sends_few_numbers(figures: Figures) -> Judgement:
     """Section 4.2.2, first stage: M p^2 numbers, against those that Synod's moments have on p bits."""
     line = figures.series("messages", "adult", PAPER_HPDP, "paper_bytes")
@@ -105,3 +119,34 @@ def sends_few_numbers(figures: Figures) -> Judgement:
         return Judgement(Verdict.UNKNOWN, NO_POINT)
     told = f"{min(shares.values()):.2f} to {max(shares.values()):.2f} of M p² at every M: a scatter matrix is symmetric"
     return Judgement(Verdict.HOLDS if max(shares.values()) <= 1 else Verdict.FAILS, told)
+
+
+def sends_as_much(figures: Figures) -> Judgement:
+    """Section 4.2.2, all stages: the numbers that were counted against the formula, at the most rows."""
+    names = ("matrices", "models", "rows", "components")
+    lines = {name: figures.series("growth", "adult", ALL_ATTRIBUTES, name) for name in names}
+    if not all(lines.values()):
+        return Judgement(Verdict.UNKNOWN, NO_POINT)
+    matrices, models, rows, components = (line[max(line)].mean for line in lines.values())
+    formula = USUAL_PARTIES * ADULT_BITS * (ADULT_BITS + components**2) + rows
+    share = (matrices + models + rows) / formula
+    told = (
+        f"{share:.3f} of the formula ({matrices:,.0f}, {models:,.0f} and {rows:,.0f} numbers at M = {USUAL_PARTIES}): "
+        f"a model has p K numbers, not p K²"
+    )
+    return Judgement(Verdict.HOLDS if share <= 1 else Verdict.FAILS, told)
+
+
+def grows_apart(figures: Figures) -> Judgement:
+    """Section 4.2.2: in a sum of a term in p and one in n, what more attributes cost is the same for any n. The seconds
+    of all attributes less those of a quarter of them, at the fewest rows and at the most; more at the most contradicts.
+    """
+    many, few = (figures.series("growth", "adult", name, "seconds") for name in (ALL_ATTRIBUTES, FEW_ATTRIBUTES))
+    gaps = {
+        x: Estimate(many[x].mean - few[x].mean, hypot(many[x].error, few[x].error), min(many[x].runs, few[x].runs))
+        for x in many.keys() & few.keys()
+    }
+    if len(gaps) < 2:
+        return Judgement(Verdict.UNKNOWN, NO_POINT)
+    told = f"52 bits cost {show_ends(gaps)} rows more seconds than 13 (M = {USUAL_PARTIES}, without encryption)"
+    return Judgement(tally_stable(gaps).verdict, f"{told}: a scatter matrix takes n p² steps, and rows n p numbers")

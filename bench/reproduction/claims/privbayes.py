@@ -11,9 +11,18 @@ from bench.reproduction.claims.comparing import (
     tally_larger,
     tally_near_best,
 )
-from bench.reproduction.claims.verdicts import Judgement, Series, Tally, compare, is_near, tally_falling, tally_stable
-from bench.reproduction.experiments.plans import EXACT_NETWORK, EXACT_TABLES, FEW, PRIVBAYES
-from bench.reproduction.lines import NO_POINT, TITLES, divide_lines, name_metric, show_ends
+from bench.reproduction.claims.verdicts import (
+    Judgement,
+    Series,
+    Tally,
+    compare,
+    is_near,
+    tally_falling,
+    tally_rising,
+    tally_stable,
+)
+from bench.reproduction.experiments.plans import EXACT_NETWORK, EXACT_TABLES, FEW, MOST_INFORMATION, PRIVBAYES
+from bench.reproduction.lines import NO_POINT, TITLES, divide_lines, name_metric, show_ends, sum_tallies
 from bench.reproduction.summary import Figures
 
 TABLES = ("adult", "nltcs")
@@ -23,21 +32,19 @@ DISTANCES = ("tvd",)
 PLAIN, DENSE = ("Laplace", "Fourier", "Uniform"), ("Contingency", "MWEM")
 ERM, SINGLE_ERM = "PrivateERM", "PrivateERM (single)"
 TUNED = tuple(f"{PRIVBAYES}, ε = {epsilon}" for epsilon in FEW)
-COUNTED, LEARNED = ("tvd",), ("wrong ",)
+COUNTED, LEARNED, INFORMATION = ("tvd",), ("wrong ",), ("information",)
 
-better_scores = needs(
-    PRIVBAYES, judge_methods("scores", (F, R), (I,), ("information",), ("nltcs",), tally=tally_larger)
-)
+better_scores = needs(PRIVBAYES, judge_methods("scores", (F, R), (I,), INFORMATION, ("nltcs",), tally=tally_larger))
 better_score_on_adult = needs(
-    PRIVBAYES, judge_methods("scores", (R,), (I,), ("information",), ("adult",), tally=tally_larger)
+    PRIVBAYES, judge_methods("scores", (R,), (I,), INFORMATION, ("adult",), tally=tally_larger)
 )
 f_at_small_epsilon = needs(
     PRIVBAYES,
-    judge_methods("scores", (F,), (R,), ("information",), ("nltcs",), tally=tally_larger, places=lambda x: x < 0.4),
+    judge_methods("scores", (F,), (R,), INFORMATION, ("nltcs",), tally=tally_larger, places=lambda x: x < 0.4),
 )
 f_like_r = needs(
     PRIVBAYES,
-    judge_methods("scores", (F,), (R,), ("information",), ("nltcs",), tally=tally_equal, places=lambda x: x >= 0.4),
+    judge_methods("scores", (F,), (R,), INFORMATION, ("nltcs",), tally=tally_equal, places=lambda x: x >= 0.4),
 )
 
 
@@ -45,7 +52,23 @@ def _tally_flat(line: Series) -> Tally:
     return tally_stable({x: estimate for x, estimate in line.items() if x >= 0.4})
 
 
-exact_flattens = needs(PRIVBAYES, judge_line("scores", (EXACT_NETWORK,), ("information",), ("nltcs",), _tally_flat))
+exact_flattens = needs(PRIVBAYES, judge_line("scores", (MOST_INFORMATION,), INFORMATION, ("nltcs",), _tally_flat))
+more_with_epsilon = needs(PRIVBAYES, judge_line("scores", (F, R, I), INFORMATION, TABLES, tally_rising))
+
+
+def _gap_shrinks(figures: Figures) -> Judgement:
+    """Figure 4: the information of the best network over that of a private one, at both ends of epsilon."""
+    scores = {"nltcs": (F, R, I), "adult": (R, I)}
+    judged = [
+        _judge_quotients(figures, "scores", {table: own}, (MOST_INFORMATION,), *INFORMATION)
+        for table, names in scores.items()
+        for own in names
+    ]
+    return _join(judged, "times the information")
+
+
+gap_to_best_shrinks = needs(PRIVBAYES, _gap_shrinks)
+slower_score = needs(PRIVBAYES, judge_methods("seconds", (R, I), (F,), ("seconds",), ("nltcs",)))
 whole_codes = needs(
     PRIVBAYES,
     judge_methods(
@@ -59,7 +82,9 @@ whole_codes_alike = needs(
 
 def _lead_shrinks(figures: Figures) -> Judgement:
     """Figure 5: the distance of bits over that of whole codes, at both ends of epsilon."""
-    return _judge_quotients(figures, "encodings", {"adult": HIERARCHICAL}, (BINARY, GRAY))
+    return _join(
+        [_judge_quotients(figures, "encodings", {"adult": HIERARCHICAL}, (BINARY, GRAY))], "times the distance"
+    )
 
 
 lead_of_whole_codes_shrinks = needs(PRIVBAYES, _lead_shrinks)
@@ -102,26 +127,38 @@ good_betas = needs(PRIVBAYES, judge_line("beta", TUNED, (*COUNTED, *LEARNED), TA
 bad_ends = needs(PRIVBAYES, judge_line("beta", TUNED, COUNTED, TABLES, _tally_ends))
 good_thetas = needs(PRIVBAYES, judge_line("theta", TUNED, (*COUNTED, *LEARNED), TABLES, _tally_good_theta))
 tables_are_the_error = needs(PRIVBAYES, judge_methods("sources", (EXACT_TABLES,), (EXACT_NETWORK,), DISTANCES, TABLES))
+networks_are_the_error = needs(PRIVBAYES, judge_methods("trained", (EXACT_NETWORK,), (EXACT_TABLES,), LEARNED, TABLES))
 closer_on_nltcs = needs(PRIVBAYES, judge_methods("rivals", (PRIVBAYES,), (*PLAIN, *DENSE), DISTANCES, ("nltcs",)))
 closer_on_adult = needs(PRIVBAYES, judge_methods("rivals", (PRIVBAYES,), PLAIN, DISTANCES, ("adult",)))
 
 
 def _lead_at_small_epsilon(figures: Figures) -> Judgement:
     """Figures 12 and 14: the rivals' distances over PrivBayes's, at both ends of epsilon."""
-    return _judge_quotients(figures, "rivals", dict.fromkeys(TABLES, PRIVBAYES), ("Laplace", "Fourier"))
+    ours = dict.fromkeys(TABLES, PRIVBAYES)
+    return _join([_judge_quotients(figures, "rivals", ours, ("Laplace", "Fourier"))], "times the distance")
 
 
-def _judge_quotients(figures: Figures, figure: str, ours: dict[str, str], rivals: tuple[str, ...]) -> Judgement:
+def _judge_quotients(
+    figures: Figures, figure: str, ours: dict[str, str], others: tuple[str, ...], prefix: str = "tvd"
+) -> tuple[Tally, list[str]]:
+    """Whether the others' numbers over ours fall from one end of a line to the other."""
     told, total = [], Tally()
     for table, own in ours.items():
-        for rival in rivals:
-            for metric in figures.metrics(figure, table, "tvd"):
-                above, below = (figures.series(figure, table, method, metric) for method in (rival, own))
+        for other in others:
+            for metric in figures.metrics(figure, table, prefix):
+                above, below = (figures.series(figure, table, method, metric) for method in (other, own))
                 line = divide_lines(above, below)
                 total += tally_falling(line)
                 if len(line) > 1:
-                    told.append(f"{TITLES[table]}, {rival}, {name_metric(metric)}: {show_ends(line)}")
-    return Judgement(total.verdict, f"times the distance: {'. '.join(told)}" if told else NO_POINT)
+                    named = other if len(others) > 1 or own == PRIVBAYES else f"{other} over {own}"
+                    told.append(f"{TITLES[table]}, {named}, {name_metric(metric)}: {show_ends(line)}")
+    return total, told
+
+
+def _join(judged: list[tuple[Tally, list[str]]], unit: str) -> Judgement:
+    told = [text for _, texts in judged for text in texts]
+    total = sum_tallies(tally for tally, _ in judged)
+    return Judgement(total.verdict, f"{unit}: {'. '.join(told)}" if told else NO_POINT)
 
 
 def _lead_at_large_order(figures: Figures) -> Judgement:
@@ -173,3 +210,17 @@ def _tally_level(line: Series) -> Tally:
 majority_stays = judge_line("trained", ("Majority",), LEARNED, TABLES, _tally_level)
 single_erm_learns_better = needs(PRIVBAYES, judge_methods("trained", (SINGLE_ERM,), (PRIVBAYES,), LEARNED, ("nltcs",)))
 not_on_adult = needs(PRIVBAYES, judge_methods("trained", (HIERARCHICAL,), (SINGLE_ERM,), LEARNED, ("adult",)))
+
+
+def _tally_first_step(line: Series) -> Tally:
+    return tally_rising({x: estimate for x, estimate in line.items() if x <= 0.1})
+
+
+def _tally_last_step(line: Series) -> Tally:
+    return tally_rising({x: estimate for x, estimate in line.items() if x >= 0.8})
+
+
+worse_at_first = needs(
+    PRIVBAYES, judge_line("trained", (HIERARCHICAL,), ("wrong salary",), ("adult",), _tally_first_step)
+)
+erm_worse_at_last = judge_line("trained", (SINGLE_ERM,), LEARNED, ("adult",), _tally_last_step)

@@ -125,5 +125,7 @@ def is_near(left: Estimate, right: Estimate) -> bool:
 
 
 def show(estimate: Estimate) -> str:
-    """A number with its standard error."""
+    """A number with its standard error; a large one without digits."""
+    if abs(estimate.mean) >= 1_000:
+        return f"{estimate.mean:,.0f} ± {estimate.error:,.0f}" if estimate.runs > 1 else f"{estimate.mean:,.0f}"
     return f"{estimate.mean:.3f} ± {estimate.error:.3f}" if estimate.runs > 1 else f"{estimate.mean:.3f}"

@@ -1,26 +1,32 @@
 """What each kind of experiment measures at a point: figures by metric, none where a method refuses."""
 
+import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
+from bench.reproduction.experiments.hpdp import count_growth, measure_covariance, measure_kept
 from bench.reproduction.experiments.joint import measure_areas, measure_joint
+from bench.reproduction.experiments.kernel import wrong_by_kernel
 from bench.reproduction.experiments.places import Released, release
-from bench.reproduction.experiments.plans import DISTDIFFGEN, LATER_METHODS
+from bench.reproduction.experiments.plans import DISTDIFFGEN, EXACT_CHOICE, LATER_METHODS
+from bench.reproduction.learning import measure_wrong
+from bench.reproduction.messages import formula_of_updates
 from bench.reproduction.noisyviews import MAKERS
 from bench.reproduction.points import METHODS, Method, Point
-from bench.reproduction.tables import Rows
+from bench.reproduction.tables import Rows, study_for
 from bench.rivals.answers import mean_distance
 from bench.rivals.catalog import measure_classifier, measure_rival
 from bench.rivals.classifiers import split_rows
 from bench.rivals.covers import cover_features
 from bench.rivals.priview import publish_views
+from synod.common.models.usefulness import LARGEST_TABLE
 from synod.common.runtime.errors import SynodError
 from synod.common.study.schema import CategoricalAttribute
 from synod.curator.network.evidence import network_from_json
-from synod.deploy.evaluate.classifiers import measure_misclassification
 from synod.deploy.evaluate.information import measure_information
 from synod.deploy.evaluate.marginals import measure_marginals
 from synod.deploy.evaluate.tables import Table, make_table, split_bits
@@ -32,6 +38,10 @@ BIT_ORDERS = (2, 3)
 JOINT_ATTRIBUTES = ("age", "workclass", "education", "relationship", "sex")
 PERSONAL_LEFT_OUT = "income"
 AREAS = ("sex", "relationship")
+DEGREE = {"degree": 4}
+"""Of all networks of the HPPrivBayes paper but those of its figure 3."""
+TUNED_TARGETS = {"nltcs": "outside", "adult": "gender"}
+"""The classification task for beta and theta, one a table (figures 9 and 10 of the PrivBayes paper)."""
 
 
 def measure_experiment(point: Point, rows: Rows) -> Figures:
@@ -109,48 +119,58 @@ def sum_information(rows: Rows, made: Released) -> Figures:
     return {"information": measure_information((network,), made.study, rows.columns, made.columns).real}
 
 
-def measure_trained(point: Point, rows: Rows, extra: Mapping[str, Any] | None = None) -> Figures:
-    """Misclassification of the other fifth of the rows after a release of four fifths."""
+def measure_trained(
+    point: Point, rows: Rows, extra: Mapping[str, Any] | None = None, target: str | None = None
+) -> Figures:
+    """Misclassification of the other fifth of the rows after a release of four fifths: of four targets, or of one."""
     rng = np.random.default_rng([point.seed, 11])
     trained, _ = split_rows(rows.count, rng=rng)
     asked, method = rows.with_four_targets(), method_of(point)
+    if target:
+        asked = replace(asked, targets={target: asked.targets[target]})
     keys = {**method.keys, **(extra or {})}
     made = release(rows, keys, point.parties, point.epsilon, seed=point.seed, kept=trained, unlimited=method.unlimited)
-    return judge_rows(asked, made, point.seed)
-
-
-def judge_rows(rows: Rows, made: Released, seed: int) -> Figures:
-    """The wrong shares of a machine that learned from released rows, of one that learned from real ones, and of the
-    most frequent class; a generator of this seed tests the same fifth as `split_rows`.
-    """
-    real, synthetic = attributes_of(rows), make_table(rows.study, made.columns)
-    rng = np.random.default_rng([seed, 11])
-    found = measure_misclassification(real, synthetic, rows.parse_targets(), rng=rng)
-    figures = {f"wrong {label}": shares.synthetic for label, shares in found.items()}
-    figures |= {f"real {label}": shares.real for label, shares in found.items()}
-    return figures | {f"majority {label}": shares.majority for label, shares in found.items()}
+    return measure_wrong(asked, made.columns, point.seed)
 
 
 def measure_setting(point: Point, rows: Rows) -> Figures:
     """A release with one key changed, its counting and its classification task: beta and theta are decimals."""
     extra = {point.kind: point.setting}
-    wrong = measure_trained(point, rows, extra)
+    wrong = measure_trained(point, rows, extra, TUNED_TARGETS[point.table])
     return {**measure_place(point, rows, extra), **{name: wrong[name] for name in wrong if name.startswith("wrong ")}}
 
 
 def measure_degree(point: Point, rows: Rows) -> Figures:
-    """The information of networks whose features have at most so many parents."""
-    return measure_place(point, _without_income(rows), {"degree": int(point.setting)})
+    """The information of networks whose features have at most so many parents, however large their tables become."""
+    keys = {"degree": int(point.setting), "parameter_cells": LARGEST_TABLE}
+    return measure_place(point, _without_income(rows), keys)
 
 
 def measure_personal(point: Point, rows: Rows) -> Figures:
     """Distances over attributes, and the misclassification of education."""
-    kept = _without_income(rows)
+    return {**measure_place(point, _without_income(rows), DEGREE), **measure_ratio(point, rows)}
+
+
+def measure_ratio(point: Point, rows: Rows) -> Figures:
+    """The misclassification of education, by a linear and by a kernel machine."""
+    kept, method = _without_income(rows), method_of(point)
     trained, _ = split_rows(rows.count, rng=np.random.default_rng([point.seed, 11]))
-    keys = {"degree": 4, **method_of(point).keys}
-    made = release(kept, keys, point.parties, point.epsilon, seed=point.seed, kept=trained)
-    education = Rows(kept.name, kept.data, kept.columns, {"education": rows.targets["education"]}, kept.file)
-    return {**measure_place(point, kept, keys), **judge_rows(education, made, point.seed)}
+    keys = {**method.keys, **DEGREE}
+    made = release(kept, keys, point.parties, point.epsilon, seed=point.seed, kept=trained, unlimited=method.unlimited)
+    education = replace(kept, targets={"education": rows.targets["education"]})
+    return {**measure_wrong(education, made.columns, point.seed), **judge_kernel(education, made, point.seed)}
+
+
+def judge_kernel(rows: Rows, made: Released, seed: int) -> Figures:
+    """The wrong share of a kernel machine that learned from released rows, on the same fifth of the real ones."""
+    real, synthetic = attributes_of(rows), make_table(rows.study, made.columns)
+    _, tested = split_rows(rows.count, rng=np.random.default_rng([seed, 11]))
+    return {
+        f"wrong {target.label}, kernel": wrong_by_kernel(
+            real, synthetic, target, tested, rng=np.random.default_rng(seed)
+        )
+        for target in rows.parse_targets()
+    }
 
 
 def _without_income(rows: Rows) -> Rows:
@@ -183,17 +203,21 @@ def measure_joint_point(point: Point, rows: Rows) -> Figures:
 
 def measure_two(point: Point, rows: Rows) -> Figures:
     """Misclassification and bytes of two parties; DistDiffGen publishes once for each target, with half of epsilon."""
-    if point.method != DISTDIFFGEN:
-        made = [release(rows, method_of(point).keys, point.parties, point.epsilon, seed=point.seed)]
-        wrong = judge_rows(rows, made[0], point.seed)
+    method = method_of(point)
+    if point.method not in {DISTDIFFGEN, EXACT_CHOICE}:
+        made = [release(rows, method.keys, point.parties, point.epsilon, seed=point.seed)]
+        wrong = measure_wrong(rows, made[0].columns, point.seed)
     else:
         half = str(Decimal(point.epsilon) / 2)
         wrong, made = {}, []
         for label, target in class_targets(rows).items():
-            keys = {**method_of(point).keys, "target": target}
-            made.append(release(rows, keys, point.parties, half, seed=point.seed))
+            keys = {**method.keys, "target": target}
+            own = release(rows, keys, point.parties, half, seed=point.seed, unlimited=method.unlimited)
+            made.append(own)
             asked = Rows(rows.name, rows.data, rows.columns, {label: rows.targets[label]}, rows.file)
-            wrong |= judge_rows(asked, made[-1], point.seed)
+            wrong |= measure_wrong(asked, own.columns, point.seed)
+    if method.unlimited:  # steps without limit are not counted
+        return wrong
     sizes = {
         "bytes": float(sum(sum(own.parties.sent) for own in made)),
         "paper_bytes": float(sum(sum(own.parties.paper_sent) for own in made)),
@@ -228,6 +252,18 @@ def measure_rounds(point: Point, rows: Rows) -> Figures:
     return {**figures, "first frontier": float(updates[0]), "last frontier": float(updates[-1])}
 
 
+def measure_seconds(point: Point, rows: Rows) -> Figures:
+    """How long a release takes, in seconds of the processor."""
+    start = time.process_time()
+    release(rows, method_of(point).keys, point.parties, point.epsilon, seed=point.seed)
+    return {"seconds": time.process_time() - start}
+
+
+def measure_formula(point: Point, rows: Rows) -> Figures:
+    """The paper's size of a run's messages, from the study alone."""
+    return {"formula": formula_of_updates(study_for(rows, dict(method_of(point).keys), point.parties, point.epsilon))}
+
+
 MEASURES: Mapping[str, Callable[[Point, Rows], Figures]] = {
     "rival": measure_rival_point,
     "rival-bits": measure_rival_bits,
@@ -239,6 +275,12 @@ MEASURES: Mapping[str, Callable[[Point, Rows], Figures]] = {
     "joint": measure_joint_point,
     "degree": measure_degree,
     "personal": measure_personal,
+    "ratio": measure_ratio,
     "two": measure_two,
     "rounds": measure_rounds,
+    "formula": measure_formula,
+    "kept": measure_kept,
+    "covariance": measure_covariance,
+    "growth": count_growth,
+    "seconds": measure_seconds,
 }

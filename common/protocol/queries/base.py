@@ -281,11 +281,14 @@ def _sum_terms(query: SumQuery[Any], step: Step, study: Study) -> SumTerms:
     assert query.kind is step.kind
     low, high = query.bounds(study)
     runs = query.runs(step, study)
+    assert sum(run.numbers for run in runs) == query.size(study).numbers
+    return SumTerms(low, high, runs, bound_noise(runs))
+
+
+def bound_noise(runs: Sequence[Noise]) -> int:
+    """What the noise of none of these integers exceeds, all parties' shares together, but with probability 2^-64."""
     length = sum(run.numbers for run in runs)
-    assert length == query.size(study).numbers
-    return SumTerms(
-        low, high, runs, max(law.bound(length) for law in _noisiest({law for run in runs for law in run.laws}))
-    )
+    return max(law.bound(length) for law in _noisiest({law for run in runs for law in run.laws}))
 
 
 def _noisiest(laws: Collection[NoiseLaw]) -> list[NoiseLaw]:

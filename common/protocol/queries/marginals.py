@@ -30,7 +30,7 @@ from synod.common.protocol.queries.base import (
 from synod.common.protocol.queries.reading import is_ascending, read_whole, read_wholes
 from synod.common.protocol.steps import Limit, QueryKind, Step
 from synod.common.runtime.errors import check_failed, invalid
-from synod.common.study.features import bases_of, sizes_of
+from synod.common.study.features import base_count, bases_of, sizes_of
 from synod.common.study.study import Study
 from synod.v1 import query_pb2 as pb
 
@@ -129,7 +129,8 @@ class Tables:
         grouped = [one.feature for one in self.groupings]
         if not all(one.is_sound(sizes) for one in self.groupings) or not is_ascending(grouped, len(sizes)):
             raise invalid("the query's groupings are not groupings of the study's features.")
-        if self.groupings and study.method.feature_encoding != "vanilla":
+        has_levels = len(sizes) > base_count(study)
+        if self.groupings and (has_levels or study.method.feature_encoding not in ("vanilla", "hierarchical")):
             raise invalid("the query groups the values of features that are bits or levels.")
         # 2
         bases = [*bases_of(study), *grouped]

@@ -146,7 +146,11 @@ class ChooseParents(ClearQuery[list[Choice]]):
         return Limit(numbers=cells, tables=self.count, cells=cells, candidates=longest, score=self.score)
 
     def exceeds(self, limit: Limit, study: Study) -> bool:
-        """Whether a draw may have more options than the limit allows; a single candidate is always allowed."""
+        """Whether a feature may get more parents, or a draw more options, than the limit allows; a single candidate is
+        always allowed.
+        """
+        if limit.parents and (self.max_parents is None or self.max_parents > limit.parents):
+            return True
         if not limit.options or all(len(parents) <= 1 for _, parents in self.candidates):
             return False
         sizes, chains = sizes_of(study), chains_of(study)

@@ -172,11 +172,13 @@ def show_verification(study: Study) -> Html:
     """How to check the release, and what that proves: more where the model and the seed fix the rows."""
     first = (
         "A release is worth what its signatures are worth. Put the fingerprints of the curator and of every party into "
-        "a file, one a line. Get them from the organizations themselves, not from this page, and run"
+        "a file, one a line, each after its holder's name: curator sha256:... for the curator. Get them from the "
+        "organizations themselves, not from this page, and run"
     )
     second = (
         "It works offline. It proves that every file, this page among them, is the one that the curator signed, that "
-        "the plan and its cost are the study's, and that each party signed for what it spent. "
+        "the plan and its cost are the study's, and that each party signed for that curator, for its answers and for "
+        "what it spent. "
         f"{_describe_redraw(study)}"
     )
     return join([tag("p", first), tag("pre", "synod verify DIR --trust FILE"), tag("p", second)])

@@ -11,23 +11,30 @@ import numpy as np
 import pytest
 
 from bench.reproduction.experiments import measures
+from bench.reproduction.experiments.hpdp import measure_covariance
 from bench.reproduction.experiments.joint import area, draw_occupied, measure_areas, measure_joint
+from bench.reproduction.experiments.kernel import wrong_by_kernel
 from bench.reproduction.experiments.measures import MEASURES, class_targets, measure_experiment
 from bench.reproduction.experiments.places import release
 from bench.reproduction.experiments.plans import (
     CONSISTENT_COVERS,
     DISTDIFFGEN,
+    EXACT_CHOICE,
     EXPERIMENTS,
+    GROWN,
     KINDS,
     LATER_METHODS,
+    MEAN_COVARIANCE,
     PRIVBAYES,
     RATIOS,
     is_here,
 )
-from bench.reproduction.points import METHODS, Method, Point
+from bench.reproduction.learning import measure_wrong
+from bench.reproduction.points import METHODS, PAPER_HPDP, Method, Point
 from bench.reproduction.tables import Rows, make_rows
 from bench.rivals.catalog import CLASSIFIERS, RIVALS
 from synod.common.study.study import known_methods
+from synod.deploy.evaluate.classifiers import Target, measure_misclassification
 from synod.deploy.evaluate.queries import answer_query
 from synod.deploy.evaluate.tables import Table, make_table
 
@@ -61,7 +68,7 @@ def test_methods_that_are_not_here_have_no_points() -> None:
 
 def test_every_method_of_an_experiment_is_known_to_somebody() -> None:
     named = {name for experiment in EXPERIMENTS for methods in experiment.methods.values() for name in methods}
-    ours = {*RIVALS, *CLASSIFIERS, *METHODS, *LATER_METHODS, *CONSISTENT_COVERS}
+    ours = {*RIVALS, *CLASSIFIERS, *METHODS, *LATER_METHODS, *CONSISTENT_COVERS, *GROWN, MEAN_COVARIANCE}
     assert named <= ours
 
 
@@ -221,6 +228,16 @@ def test_distdiffgen_publishes_once_for_each_target(monkeypatch: pytest.MonkeyPa
     assert {"wrong salary", "wrong education", "bytes"} <= set(figures)
 
 
+def test_an_exact_choice_has_no_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps without limit are not counted, so what is left of the bytes would be too little."""
+    exact = {EXACT_CHOICE: LATER_METHODS[EXACT_CHOICE], DISTDIFFGEN: LATER_METHODS[DISTDIFFGEN]}
+    monkeypatch.setattr(measures, "LATER_METHODS", exact)
+    counted, choice = (measure("two", name, "adult", parties=2, epsilon="8") for name in (DISTDIFFGEN, EXACT_CHOICE))
+    assert "bytes" in counted
+    assert set(choice) == {name for name in counted if "bytes" not in name}
+    assert choice["real salary"] == counted["real salary"]
+
+
 def test_targets_become_classes() -> None:
     rows = replace(ROWS["adult"], targets={"gender": "a10"})
     assert class_targets(rows) == {"gender": "a10"}
@@ -231,3 +248,81 @@ def test_rounds_and_frontiers_are_counted() -> None:
     assert figures["rounds"] == 1 + 3 + 3 + 1  # correlations, initialize and update at each party, parameters
     assert figures["last frontier"] > 0
     assert 0 < figures["first frontier"] < figures["paper_bytes"]
+
+
+# HPDP-DP, and time
+
+
+def test_more_components_are_kept_where_asked() -> None:
+    few, many = (measure("kept", PAPER_HPDP, "adult", parties=2, epsilon="50", setting=kept) for kept in ("1", "40"))
+    assert few["real salary"] == many["real salary"]
+    assert sum(many[f"wrong {label}"] for label in ("salary", "education")) < sum(
+        few[f"wrong {label}"] for label in ("salary", "education")
+    )
+
+
+def test_covariances_are_off_by_what_their_means_differ() -> None:
+    """The covariance of all rows is the mean of the parts' own and that of the parts' means."""
+    columns = np.array([[0, 0, 1, 1, 1, 1], [0, 1, 0, 1, 1, 1]], dtype=np.uint8)
+    rows = Rows("toy", {}, tuple(columns), {})
+    point = Point("covariance", MEAN_COVARIANCE, "toy", parties=2, seed=3)
+    dealt = np.array_split(np.random.default_rng(3).permutation(6), 2)
+    means = np.array([columns[:, part].mean(axis=1) for part in dealt])
+    centred = means - columns.mean(axis=1)
+    lost = np.linalg.norm(centred.T @ centred / 2)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Rows, "on_bits", lambda self: self)
+        found = measure_covariance(point, rows)["millionths"] / 1e6
+    assert found == pytest.approx(lost / np.linalg.norm(np.cov(columns, bias=True)))
+
+
+def test_growth_counts_what_is_sent() -> None:
+    few, many = (
+        measure("growth", method, "adult", parties=3, epsilon="50", setting="1200", source="made") for method in GROWN
+    )
+    for figures, attributes in ((few, 13), (many, 52)):
+        assert figures["rows"] == 1_200 * attributes
+        assert figures["matrices"] == 3 * (attributes + attributes * (attributes - 1) / 2)
+        assert figures["models"] == 3 * (attributes * (figures["components"] + 1) + 1)
+        assert figures["seconds"] > 0
+
+
+def test_seconds_are_those_of_the_processor() -> None:
+    assert 0 < measure("seconds", PRIVBAYES)["seconds"] < 60
+
+
+# Classifiers
+
+
+def test_a_kernel_machine_learns_what_no_line_tells_apart() -> None:
+    """The class is whether two bits differ."""
+    rng = np.random.default_rng(2)
+    first, second = rng.integers(0, 2, (2, 400))
+    table = table_of((first != second).astype(int).tolist(), first.tolist(), second.tolist(), sizes=(2, 2, 2))
+    target, tested = Target("differ", 0), np.arange(200)
+    assert wrong_by_kernel(table, table, target, tested, rng=rng) == 0
+    constant = Table(table.names, table.sizes, table.values, (np.zeros(400, dtype=np.uint8), *table.columns[1:]))
+    assert wrong_by_kernel(table, constant, target, tested, rng=rng) == pytest.approx(table.columns[0][:200].mean())
+
+
+def test_kernel_machines_are_told_beside_linear_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measures, "LATER_METHODS", {PRIVBAYES: LATER_METHODS[PRIVBAYES]})
+    figures = measure("personal", PRIVBAYES, "adult")
+    assert {"wrong education", "wrong education, kernel", "real education", "tvd2"} <= set(figures)
+    ratio = measure("ratio", PRIVBAYES, "adult")
+    assert ratio == {name: share for name, share in figures.items() if "education" in name}
+
+
+def test_shares_are_those_of_the_evaluation() -> None:
+    """What is kept of real rows is what `synod evaluate` would measure each time, also for another seed."""
+    rows = ROWS["nltcs"]
+    synthetic = [column[::-1] for column in rows.columns]
+    real, other = make_table(rows.study, rows.columns), make_table(rows.study, synthetic)
+    for seed in (4, 4, 5):
+        rng = np.random.default_rng([seed, 11])
+        expected = measure_misclassification(real, other, rows.parse_targets(), rng=rng)
+        found = measure_wrong(rows, synthetic, seed)
+        for label, shares in expected.items():
+            assert found[f"wrong {label}"] == shares.synthetic
+            assert found[f"real {label}"] == shares.real
+            assert found[f"majority {label}"] == shares.majority

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench.reproduction.grid import full_grid, quick_grid
+from bench.reproduction.grid import KINDS, full_grid, quick_grid
 from bench.reproduction.points import EPSILONS, METHODS, PARTIES, Point
 
 SOURCES = {"nltcs": "aaa", "adult": "bbb"}
@@ -53,6 +53,19 @@ def test_the_grid_has_every_point_once() -> None:
 def test_one_run_of_everything_comes_before_the_next() -> None:
     seeds = [point.seed for point in full_grid(3, 2).points(SOURCES)]
     assert seeds == sorted(seeds)
+
+
+def test_later_seeds_alone() -> None:
+    every, later = full_grid(5, 4).points(SOURCES), replace(full_grid(5, 4), first_seed=3).points(SOURCES)
+    drawn = [point for point in every if point.kind not in {"cover", "candidates"}]
+    assert later == [point for point in drawn if point.seed >= 3]
+    assert {(point.table, point.seed) for point in later} == {("nltcs", 3), ("nltcs", 4), ("adult", 3)}
+
+
+def test_every_kind_of_a_point_can_be_asked_for() -> None:
+    assert {point.kind for point in full_grid(1, 1).points(SOURCES)} <= set(KINDS)
+    only = replace(full_grid(1, 1), kinds=("views",)).points(SOURCES)
+    assert {point.kind for point in only} == {"views"}
 
 
 def test_the_quick_grid_is_small_and_a_part_of_the_full_one() -> None:

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from bench.reproduction.__main__ import main
 from bench.reproduction.page import FOLDER, PAGE, make_page
 from bench.reproduction.summary import FIGURES, read_figures
-from tests.support.figures import ADULT_FIGURES, LATER_FIGURES
+from tests.support.figures import ADULT_FIGURES
 
 
 @pytest.mark.slow
@@ -19,7 +19,7 @@ def test_quick_mode_measures_draws_and_writes(tmp_path: Path) -> None:
     assert "not the papers' data" in first.output
     figures = read_figures(tmp_path / FOLDER)
     shown = {name for name in FIGURES if figures.rows[name]}
-    assert FIGURES.keys() - shown <= LATER_FIGURES | ADULT_FIGURES
+    assert FIGURES.keys() - shown <= ADULT_FIGURES
     assert all((tmp_path / FOLDER / f"{name}.png").exists() for name in shown)
     page = (tmp_path / PAGE).read_text(encoding="utf-8")
     assert page == make_page(figures)

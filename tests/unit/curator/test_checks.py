@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.agreements import SumAgreements
-from synod.common.protocol.queries.base import SumTerms, sample_runs
-from synod.common.protocol.queries.marginals import Grouping, Sets, SumMarginals
+from synod.common.protocol.queries.base import SumTerms, bound_noise, sample_runs
+from synod.common.protocol.queries.marginals import Grouping, LocalMarginals, Sets, SumMarginals
 from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.protocol.queries.parsing import AnyQuery, query_digest
 from synod.common.protocol.queries.rows import Synthesize, share_rows
@@ -28,6 +28,7 @@ from synod.curator.checks import (
     check_account,
     check_agreements,
     check_header,
+    check_local_marginals,
     check_marginals,
     check_moments,
     check_payload,
@@ -41,6 +42,7 @@ from tests.support.parties import PartyUnderTest, make_transcript, open_parties,
 from tests.support.studies import WIDE_SCHEMA, categorical, draw_columns, make_model, make_study
 
 PUBLIC = paillier_key().public
+CURATOR_KEY = identity_of("curator").public_key
 
 
 class Scenario:
@@ -67,7 +69,7 @@ class Scenario:
 
     def sign(self, submission: Submission, party: str = "north", signer: str = "north") -> Submission:
         """The header, signed again: what a party can do that lies on purpose."""
-        return submission.signed_by(identity_of(signer), party, self.steps(submission.label))
+        return submission.signed_by(identity_of(signer), party, CURATOR_KEY, self.steps(submission.label))
 
     def steps(self, label: str) -> list[AnsweredStep]:
         labels = ["moments", "rows"][: ["moments", "rows"].index(label) + 1] if label in self.queries else []
@@ -104,7 +106,7 @@ def test_honest_answers_pass(scenario: Scenario, label: str) -> None:
     submission, payload = scenario.answer(label)
     scenario.check_header(submission, label=label)
     scenario.check_payload(submission, payload, label)
-    check_account("north", submission, scenario.steps(label), identity_of("north").public_key)
+    check_account("north", submission, scenario.steps(label), identity_of("north").public_key, CURATOR_KEY)
 
 
 # 1. sender and signature
@@ -275,12 +277,14 @@ def test_4_no_rows_at_all_are_rows() -> None:
 def test_the_countersignature_covers_every_step(scenario: Scenario) -> None:
     submission, key = scenario.answer("rows")[0], identity_of("north").public_key
     steps = scenario.steps("rows")
-    check_account("north", submission, steps, key)
+    check_account("north", submission, steps, key, CURATOR_KEY)
     cheaper = [replace(steps[0], cost=steps[1].cost), steps[1]]
     for other in (steps[:1], steps[::-1], cheaper, [replace(steps[0], query="00"), steps[1]], []):
-        failed(lambda other=other: check_account("north", submission, other, key), "account")  # type: ignore[misc]
-    failed(lambda: check_account("valley", submission, steps, key), "account")
-    failed(lambda: check_account("north", replace(submission, transcript=bytes(32)), steps, key), "account")
+        failed(lambda other=other: check_account("north", submission, other, key, CURATOR_KEY), "account")  # type: ignore[misc]
+    failed(lambda: check_account("valley", submission, steps, key, CURATOR_KEY), "account")
+    moved = replace(submission, transcript=bytes(32))
+    failed(lambda: check_account("north", moved, steps, key, CURATOR_KEY), "account")
+    failed(lambda: check_account("north", submission, steps, key, key), "account")
 
 
 # 6. after decryption
@@ -384,8 +388,104 @@ def test_6_marginals_with_honest_noise_raise_no_alarm() -> None:
 def test_6_a_marginal_that_counts_other_rows_is_found(place: int) -> None:
     for sign in (1, -1):
         study, terms, tables = marginals_case()
-        tables[place][-1] += sign * (tables[place].size * terms.noise_bound + 1)
+        tables[place] += sign * terms.noise_bound
+        check_marginals(study, terms, MARGINALS, tables)
+        tables[place][-1] += sign
         failed(lambda t=(study, terms, MARGINALS, tables): check_marginals(*t), "do not add up")  # type: ignore[misc]
+
+
+def test_6_a_count_that_no_rows_and_noise_give_is_found() -> None:
+    study, terms, tables = marginals_case()
+    for end in (-terms.noise_bound, study.total_rows + terms.noise_bound):
+        lie = [table.copy() for table in tables]
+        lie[2][3] = end + (1 if end > 0 else -1)
+        failed(lambda t=lie: check_marginals(study, terms, MARGINALS, t), "count is out of range: some party's answer")  # type: ignore[misc]
+
+
+# 6. one party's own answer
+
+
+class OwnTables:
+    """Overlapping tables of one party's rows, with groups and uneven shares, without noise."""
+
+    def __init__(self) -> None:
+        self.study, _, _ = marginals_case()
+        self.query = LocalMarginals(((0, 1), (0, 3), (3,)), (Grouping(2, (0, 1, 0, 2)),), (1, 20, 5))
+        self.query.check(self.study)
+        party = next(step.answerers for step in plan_study(self.study).steps if step.kind is QueryKind.LOCAL_MARGINALS)
+        self.name, self.step = party[0], plan_study(self.study).steps_of(party[0])[-1]
+        self.rows = self.study.roster[self.study.index_of(self.name)].rows
+        self.bound = bound_noise(self.query.runs(self.step, self.study))
+        self.exact = exact_counts(self.query, self.study, draw_columns(self.study, self.name))
+
+    def check(self, counts: NDArray[np.int64]) -> None:
+        tables = self.query.split_tables(counts, self.study)
+        check_local_marginals(self.name, self.step, self.study, self.query, tables)
+
+    def fails(self, counts: NDArray[np.int64], what: str) -> None:
+        failed(lambda: self.check(counts), f"{what}: the answer of {self.name} to round {self.step.label} is not sound")
+
+
+def test_6_a_partys_own_tables_with_honest_noise_raise_no_alarm() -> None:
+    own = OwnTables()
+    assert own.rows < own.study.total_rows
+    own.check(own.exact)
+    for seed in range(50):
+        noise = sample_runs(own.query.runs(own.step, own.study), coins=seeded(seed))
+        assert np.abs(noise).max() <= own.bound
+        own.check(own.exact + noise)
+
+
+@pytest.mark.parametrize("place", [0, 6, 12])
+def test_6_a_count_of_a_party_that_its_rows_cannot_give_is_found(place: int) -> None:
+    own = OwnTables()
+    for end, beyond in ((-own.bound, -1), (own.rows + own.bound, 1)):
+        lie = own.exact.copy()
+        lie[place] = end + beyond
+        own.fails(lie, "a released count is out of range")
+
+
+def test_6_any_64_bits_in_a_partys_answer_are_found() -> None:
+    """Also where they add up, in 64 bits, to what they should."""
+    own = OwnTables()
+    for lie in (np.full(15, 2**63 - 1), np.full(15, -(2**63)), np.where(np.arange(15) % 2, 2**63 - 1, -(2**63))):
+        own.fails(lie, "a released count is out of range")
+    lie = own.exact.copy()
+    lie[:2] += -(2**63)
+    assert lie[:6].sum() == own.rows
+    own.fails(lie, "a released count is out of range")
+
+
+@pytest.mark.parametrize(("first", "last"), [(0, 6), (6, 12), (12, 15)])
+def test_6_a_table_of_a_party_that_counts_other_rows_is_found(first: int, last: int) -> None:
+    own = OwnTables()
+    for sign in (1, -1):
+        lie = own.exact.copy()
+        lie[first:last] += sign * own.bound
+        own.check(lie)
+        lie[first + 1] += sign
+        own.fails(lie, "released counts do not add up to the row count")
+
+
+def test_6_tables_of_a_party_that_disagree_are_found() -> None:
+    """Each has the party's rows, but one has the groups in other numbers than the other."""
+    own = OwnTables()
+    lie, gap = own.exact.copy(), 3 * own.bound
+    lie[[12, 13]] += (gap, -gap)
+    assert lie.min() >= -own.bound
+    assert lie.max() <= own.rows + own.bound
+    own.check(lie)
+    lie[[12, 13]] += (1, -1)
+    own.fails(lie, "released marginals disagree with each other")
+
+
+def test_4_a_partys_own_answer_that_is_none_is_refused_by_name() -> None:
+    own = OwnTables()
+    payload = own.query.write_answer([own.exact[:-1]])
+    submission = Submission(b"", b"", own.step.label, b"", b"", len(payload), digest_of(payload))
+    what = {"query": own.query, "step": own.step, "study": own.study, "public": PUBLIC}
+    sentence = f"the answer of {own.name} to round {own.step.label} is not sound: .* one count for each cell"
+    failed(lambda: check_payload(own.name, submission, payload, **what), sentence)  # type: ignore[arg-type]
 
 
 def test_6_marginals_that_disagree_are_found() -> None:

@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.agreements import SumAgreements, pack_signs
 from synod.common.protocol.queries.base import SumQuery
 from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals
 from synod.common.protocol.queries.moments import SumMoments, moment_design
@@ -79,6 +80,11 @@ def moments(tmp_path: Path) -> Asked:
     return Asked(tmp_path)
 
 
+@pytest.fixture
+def agreements(tmp_path: Path) -> Asked:
+    return Asked(tmp_path, schema=BITS, method={"name": "adaptive"}, delta="1e-6")
+
+
 def test_every_kind_of_query_has_its_way() -> None:
     sums = {kind for kind, query in QUERIES.items() if issubclass(query, SumQuery)}
     assert sums == set(CHECKED) == {kind for kind in QueryKind if kind.is_sum}
@@ -117,21 +123,22 @@ def test_masks_of_another_transcript_do_not_cancel(moments: Asked, tmp_path: Pat
     assert "masks did not cancel" in failure(moments, "moments", SumMoments(), mixed)
 
 
-@pytest.mark.parametrize("method", ["moments", "network"])
+@pytest.mark.parametrize(("method", "times"), [("moments", 2), ("network", 2), ("agreements", 3)])
 def test_a_sum_that_counts_other_rows_is_found(
-    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, method: str
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, method: str, times: int
 ) -> None:
-    """Check 6: well packed, masked and signed, but one party counts each of its rows twice."""
+    """Check 6: well packed, masked and signed, but one party counts each of its rows several times."""
     asked: Asked = request.getfixturevalue(method)
     questions: dict[str, tuple[str, AnyQuery]] = {
         "moments": ("moments", SumMoments()),
         "network": ("correlations", VIEWS),
+        "agreements": ("agreements", SumAgreements((pack_signs([np.array([1, -1], dtype=np.int8)] * len(BITS)),))),
     }
     label, query = questions[method]
 
     def lie(query: SumQuery[Any], study: Study, columns: Table, *args: Any, **kwargs: Any) -> NDArray[np.int64]:
         values = noisy_values(query, study, columns, *args, **kwargs)
-        return 2 * values if len(columns[0]) == 4000 else values
+        return times * values if len(columns[0]) == 4000 else values
 
     monkeypatch.setattr(answers, "noisy_values", lie)
     assert "some party's answer is not sound" in failure(asked, label, query, asked.answers(label, query))

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,18 +12,20 @@ from synod.common.crypto.canonical import Json, canonical_bytes
 from synod.common.protocol.queries.moments import SumMoments
 from synod.common.protocol.queries.parsing import AnyQuery, parse_query, read_query
 from synod.common.protocol.queries.rows import Synthesize, share_rows
+from synod.common.protocol.signed_query import SignedQuery
 from synod.common.protocol.submission import digest_of
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
 from synod.curator import party_handler as handler_module
 from synod.curator.context import Context
 from synod.curator.party_handler import DeclineReason, DocumentKind, MoveKind, NextMove, PartyHandler
-from synod.curator.session import seal_transcript
-from synod.curator.store import ReplyKind, SeenHead, State
-from tests.support.curators import Clock, hand_in, make_context, stored_answer
+from synod.curator.store import SeenHead, State
+from tests.support.curators import Clock, enrol_all, hand_in, make_context, open_moments, stored_answer
 from tests.support.keys import identity_of, paillier_key
 from tests.support.parties import PartyUnderTest, make_transcript, open_parties, seal
 from tests.support.studies import WIDE_SCHEMA, make_model, make_study
+
+CURATOR_KEY = identity_of("curator").public_key
 
 
 @pytest.fixture(scope="module")
@@ -55,19 +56,6 @@ def context(tmp_path: Path, study: Study) -> Context:
 @pytest.fixture
 def handler(context: Context) -> PartyHandler:
     return PartyHandler(context)
-
-
-def enrol_all(handler: PartyHandler, study: Study, parties: Sequence[PartyUnderTest]) -> None:
-    for party in parties:
-        handler.enrol(study.digest(), party.enrolment())
-
-
-def open_moments(context: Context, study: Study, parties: Sequence[PartyUnderTest]) -> None:
-    """As the session does it: the transcript is fixed, then the first query is logged."""
-    enrol_all(PartyHandler(context), study, parties)
-    envelope = seal_transcript(make_transcript(study, parties), context.identity)
-    context.store.fix_transcript(study.digest(), envelope)
-    context.store.open_query(study.digest(), "moments", canonical_bytes(SumMoments().to_json()), now=6)
 
 
 def kinds(handler: PartyHandler, *parties: str) -> list[str]:
@@ -102,7 +90,7 @@ def test_moves_through_a_study(
     assert kinds(handler, *everybody) == [""] * 3
     context.store.end_study(study.digest(), State.PUBLISHED)
     assert kinds(handler, *everybody, "ghost") == ["published"] * 3 + [""]
-    handler.acknowledge("valley", study.digest())
+    handler.acknowledge("valley", identity_of("valley").fingerprint, study.digest())
     assert kinds(handler, *everybody) == ["published", "published", ""]
 
 
@@ -144,7 +132,7 @@ def test_who_is_not_on_the_roster_gets_nothing(
         lambda: handler.open_round("ghost", submission),
         lambda: handler.enrol(key, ghost),
         lambda: handler.decline("ghost", "", key, DeclineReason.CHECK_FAILED),
-        lambda: handler.acknowledge("ghost", key),
+        lambda: handler.acknowledge("ghost", "", key),
     ):
         assert "ghost is not on the roster" in refusal(Code.NOT_ON_ROSTER, call)
     assert context.store.study(key).outcome is None
@@ -155,7 +143,7 @@ def test_unknown_studies(handler: PartyHandler) -> None:
         lambda: handler.document("north", bytes(32), DocumentKind.STUDY),
         lambda: handler.query("north", bytes(32), "moments"),
         lambda: handler.decline("north", "", bytes(32), DeclineReason.CHECK_FAILED),
-        lambda: handler.acknowledge("north", bytes(32)),
+        lambda: handler.acknowledge("north", "", bytes(32)),
     ):
         refusal(Code.NOT_FOUND, call)
 
@@ -201,7 +189,7 @@ def test_documents(handler: PartyHandler, context: Context, study: Study, partie
     refusal(Code.NOT_FOUND, lambda: handler.query("north", key, "moments"))
     open_moments(context, study, parties)
     assert json.loads(handler.document("north", key, DocumentKind.TRANSCRIPT))["study"] == key.hex()
-    assert handler.query("north", key, "moments") == SumMoments()
+    assert handler.query("north", key, "moments") == SignedQuery(SumMoments(), b"signed")
 
 
 def test_what_a_party_is_told_is_the_logged_query(
@@ -212,11 +200,11 @@ def test_what_a_party_is_told_is_the_logged_query(
     key, asked = study.digest(), Synthesize(make_model(study), share_rows(study))
     context.store.close_query(key, "moments", b"")
     refusal(Code.NOT_FOUND, lambda: handler.query("north", key, "rows"))
-    context.store.open_query(key, "rows", canonical_bytes(asked.to_json()), now=7)
+    context.store.open_query(key, "rows", canonical_bytes(asked.to_json()), signature=b"signed", now=7)
     for label in ("moments", "rows"):
         logged = context.store.query(key, label)
         for party in ("north", "harbour", "valley"):
-            told = handler.query(party, key, label)
+            told = handler.query(party, key, label).query
             assert canonical_bytes(told.to_json()) == logged
             assert canonical_bytes(parse_query(told.to_proto(), study).to_json()) == logged
 
@@ -244,7 +232,7 @@ def test_a_rounds_query_is_read_once_however_many_answer(
     assert read == [{"kind": "sum-moments"}]
     context.store.close_query(study.digest(), "moments", b"")
     rows = Synthesize(make_model(study), share_rows(study))
-    context.store.open_query(study.digest(), "rows", canonical_bytes(rows.to_json()), now=7)
+    context.store.open_query(study.digest(), "rows", canonical_bytes(rows.to_json()), signature=b"signed", now=7)
     for party in parties:
         handler.query(party.name, study.digest(), "rows")
         handler.query(party.name, study.digest(), "moments")
@@ -259,9 +247,11 @@ def test_queries_that_are_kept_are_few_and_never_mixed_up(
     for number, other in enumerate(studies):
         context.store.add_study(other, now=9)
         rows = Synthesize(make_model(other), share_rows(other))
-        context.store.open_query(other.digest(), "rows", canonical_bytes(rows.to_json()), now=10 + number)
+        context.store.open_query(
+            other.digest(), "rows", canonical_bytes(rows.to_json()), signature=b"signed", now=10 + number
+        )
     for other in (*studies, *reversed(studies), *studies):
-        told = handler.query("north", other.digest(), "rows")
+        told = handler.query("north", other.digest(), "rows").query
         assert isinstance(told, Synthesize)
         assert told.rows == share_rows(other)
         assert len(handler._queries) <= 2
@@ -331,7 +321,7 @@ def test_a_second_answer_of_the_same_party_is_refused(
     swapped = payload[size : 2 * size] + payload[:size] + payload[2 * size :]
     asked = handler.open_round("north", submission)
     second = replace(submission, digest=digest_of(swapped))
-    signed = second.signed_by(identity_of("north"), "north", handler._steps_so_far("north", asked))
+    signed = second.signed_by(identity_of("north"), "north", CURATOR_KEY, handler._steps_so_far("north", asked))
     assert "another answer stored" in refusal(Code.CONFLICT, lambda: hand_in(handler, "north", signed, swapped))
     assert list(context.store.payloads(study.digest(), "moments", ["north"])) == [payload]
 
@@ -344,7 +334,7 @@ def test_a_round_must_be_open(
     open_moments(context, study, parties)
     unknown = replace(submission, label="more")
     refusal(Code.NOT_READY, lambda: hand_in(handler, "north", unknown, payload))
-    early = replace(submission, label="rows").signed_by(identity_of("north"), "north", [])
+    early = replace(submission, label="rows").signed_by(identity_of("north"), "north", CURATOR_KEY, [])
     refusal(Code.NOT_FOUND, lambda: hand_in(handler, "north", early, payload))
 
 
@@ -355,7 +345,7 @@ def test_not_approved_is_noted_and_may_change(
     handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
 ) -> None:
     handler.decline("north", "", study.digest(), DeclineReason.NOT_APPROVED)
-    assert context.store.replied(study.digest(), "north", ReplyKind.NOT_APPROVED)
+    assert context.store.said_not_approved(study.digest(), "north")
     assert context.store.study(study.digest()).outcome is None
     assert kinds(handler, "north") == ["enrol"]
     enrol_all(handler, study, parties)
@@ -380,6 +370,24 @@ def test_a_published_study_stays_published(handler: PartyHandler, context: Conte
     context.store.end_study(study.digest(), State.PUBLISHED)
     handler.decline("north", identity_of("north").fingerprint, study.digest(), DeclineReason.REVOKED)
     assert context.store.study(study.digest()).outcome is State.PUBLISHED
+
+
+# Ends
+
+
+def test_an_end_is_acknowledged_after_it_and_by_the_identity_on_the_roster(
+    handler: PartyHandler, context: Context, study: Study
+) -> None:
+    key, own = study.digest(), identity_of("north").fingerprint
+    assert "has not ended" in refusal(Code.NOT_READY, lambda: handler.acknowledge("north", own, key))
+    context.store.end_study(key, State.ABORTED, "why")
+    assert kinds(handler, "north") == ["aborted"]
+    for stranger in ("", identity_of("valley").fingerprint):
+        refusal(Code.CHECK_FAILED, lambda stranger=stranger: handler.acknowledge("north", stranger, key))
+        assert kinds(handler, "north") == ["aborted"]
+    handler.acknowledge("north", own, key)
+    handler.acknowledge("north", own, key)
+    assert kinds(handler, "north", "valley") == ["", "aborted"]
 
 
 # Heads of ledgers

@@ -3,7 +3,6 @@
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +20,11 @@ from synod.curator.session import Session
 from synod.curator.store import State
 from synod.curator.study_handler import StudyHandler
 from synod.v1 import party_pb2 as pb
-from tests.support.curators import make_context, make_session, make_submission
+from tests.support.curators import CallOf, make_context, make_session, make_submission
 from tests.support.keys import identity_of
 from tests.support.studies import NAMES, make_study
 
 SECONDS = 20.0
-
-
-@dataclass(frozen=True, slots=True)
-class CallOf:
-    """A call that came with a certificate."""
-
-    name: str
-
-    def auth_context(self) -> dict[str, list[bytes]]:
-        return {"x509_common_name": [self.name.encode()]}
 
 
 class Polls:
@@ -105,7 +94,7 @@ def add_enrolled(context: Context, study: Study) -> None:
 
 def test_an_accepted_answer_wakes_the_session_and_no_party(context: Context, study: Study) -> None:
     async def scene() -> None:
-        context.store.open_query(study.digest(), "moments", b"{}", now=2)
+        context.store.open_query(study.digest(), "moments", b"{}", signature=b"signed", now=2)
         context.store.add_submission("harbour", make_submission(study), b"answer")
         polls = Polls(context, "harbour", "valley", "ghost")
         session = asyncio.create_task(context.changes.wait(study.digest()))
@@ -127,6 +116,7 @@ def test_a_round_wakes_those_who_answer_it(context: Context) -> None:
     async def scene() -> None:
         polls = Polls(context, *NAMES)
         session = make_session(context, study)
+        await session._fix_transcript()
         asked: list[asyncio.Task[Any]] = []
         query = LocalMarginals(((0,),))
         woken = await polls.woken(lambda: asked.append(asyncio.create_task(session.ask(first.label, query))))
@@ -158,7 +148,9 @@ def test_a_no_that_is_only_noted_wakes_nobody(context: Context, study: Study) ->
         assert (
             await polls.woken(lambda: handler.decline("north", "", study.digest(), DeclineReason.NOT_APPROVED)) == set()
         )
-        assert await polls.woken(lambda: handler.acknowledge("north", study.digest())) == set()
+        context.store.end_study(study.digest(), State.ABORTED)
+        key = identity_of("north").fingerprint
+        assert await polls.woken(lambda: handler.acknowledge("north", key, study.digest())) == set()
 
     run(scene)
 
@@ -209,7 +201,7 @@ def test_what_changes_while_a_poll_looks_is_not_missed(context: Context, study: 
         def open_after(party: str, skip: set[bytes]) -> list[NextMove]:
             found = look(party, skip)
             if not context.store.unanswered(study.digest()):
-                context.store.open_query(study.digest(), "moments", b"{}", now=2)
+                context.store.open_query(study.digest(), "moments", b"{}", signature=b"signed", now=2)
                 asyncio.get_running_loop().call_soon(context.changes.announce, "north")
             return found
 
@@ -269,7 +261,7 @@ def test_a_session_announces_to_parties_alone(context: Context, study: Study) ->
     async def scene() -> None:
         noted = Context(context.store, context.identity, context.folder, Noted(), 1, context.clock)
         session: Session = make_session(noted, study)
-        await session._transcript()
+        await session._fix_transcript()
         assert told == []
         session._end(State.ABORTED, "why")
         assert told == [NAMES]

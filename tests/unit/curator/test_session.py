@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from synod.common.crypto.identity import Identity
 from synod.common.protocol.manifest import verify_release
 from synod.common.protocol.queries.base import SumQuery
-from synod.common.protocol.queries.moments import moment_design
+from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.protocol.submission import AnsweredStep, digest_of
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.encoding import Codes
@@ -41,7 +42,7 @@ from tests.support.curators import (
     stored_answer,
 )
 from tests.support.keys import CURATOR, identity_of, paillier_key
-from tests.support.parties import PartyUnderTest, make_transcript, open_parties, seal
+from tests.support.parties import PartyUnderTest, make_transcript, open_parties, seal, sign_asked
 from tests.support.studies import LINEAR, make_study
 
 
@@ -75,7 +76,7 @@ def test_a_study_is_published_and_verifies(study: Study, ledgers: Path, tmp_path
     labels = ("", "moments", "rows", "")
     assert sorted(made) == sorted((n, k, label) for n in names for k, label in zip(kinds, labels, strict=True))
     folder = tmp_path / "curator" / "releases" / study.digest().hex()
-    verify_release(folder, {identity_of(name).fingerprint for name in (*names, CURATOR)})
+    verify_release(folder, {name: identity_of(name).fingerprint for name in (*names, CURATOR)})
     assert (folder / "synthetic.csv").read_text().count("\n") == 151
     store = Store(tmp_path / "curator")
     assert store.state(store.study(study.digest())) is State.PUBLISHED
@@ -145,6 +146,8 @@ def test_the_log_holds_the_query_before_anybody_is_asked(study: Study, ledgers: 
         assert query is not None
         assert (query.label, query.sequence, query.opened) == ("moments", 1, 2_000)
         assert context.store.query(study.digest(), "moments") == b'{"kind":"sum-moments"}'
+        signature = sign_asked(study, seal(make_transcript(study, parties)), SumMoments(), "moments")
+        assert context.store.query_signature(study.digest(), "moments") == signature
         assert all(party.charges() == [] for party in parties)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -159,6 +162,32 @@ def outcome_of(folder: Path, study: Study) -> tuple[State | None, str]:
     return record.outcome, record.reason
 
 
+def test_a_curator_with_another_identity_waits_for_its_own(
+    study: Study, ledgers: Path, straight: dict[str, bytes], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It could neither ask nor seal: the parties have agreed on the first one. Nothing is spent or ended by it."""
+    parties = copy_parties(study, ledgers, tmp_path / "ledgers")
+    folder = tmp_path / "curator"
+
+    async def run_for(most_moves: int, identity: Identity) -> None:
+        context = make_context(folder, identity=identity)
+        context.store.add_study(study, now=5)
+        task = asyncio.create_task(make_session(context, study).run())
+        if most_moves:
+            await make_moves(context, parties, most_moves=most_moves)
+        await asyncio.sleep(0.1)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        context.store.close()
+
+    asyncio.run(asyncio.wait_for(run_for(4, identity_of(CURATOR)), WAIT_SECONDS))
+    asyncio.run(asyncio.wait_for(run_for(0, identity_of("other")), WAIT_SECONDS))
+    assert "another identity of this curator" in str([vars(record).get("why") for record in caplog.records])
+    assert outcome_of(folder, study)[0] is None
+    run_study(folder, study, parties)
+    assert release_files(folder, study) == straight
+
+
 def test_a_replay_that_asks_otherwise_stops_the_study(study: Study, ledgers: Path, tmp_path: Path) -> None:
     parties = copy_parties(study, ledgers, tmp_path / "ledgers")
     folder = tmp_path / "curator"
@@ -166,7 +195,7 @@ def test_a_replay_that_asks_otherwise_stops_the_study(study: Study, ledgers: Pat
     async def scenario() -> None:
         context = make_context(folder)
         context.store.add_study(study, now=5)
-        context.store.open_query(study.digest(), "moments", b'{"kind":"other"}', now=6)
+        context.store.open_query(study.digest(), "moments", b'{"kind":"other"}', signature=b"signed", now=6)
         task = asyncio.create_task(make_session(context, study).run())
         await make_moves(context, parties)
         await task
@@ -189,7 +218,8 @@ def spoil_masks(party: PartyUnderTest, parties: Sequence[PartyUnderTest], contex
     right = make_transcript(study, parties).digest(study)
     steps = [AnsweredStep("moments", submission.query.hex(), study.budget)]
     bound = replace(submission, transcript=right, digest=digest_of(payload))
-    hand_in(PartyHandler(context), party.name, bound.signed_by(identity_of(party.name), party.name, steps), payload)
+    signed = bound.signed_by(identity_of(party.name), party.name, transcript.curator, steps)
+    hand_in(PartyHandler(context), party.name, signed, payload)
 
 
 def test_a_sum_that_does_not_come_out_ends_the_study_for_good(study: Study, ledgers: Path, tmp_path: Path) -> None:

@@ -3,15 +3,19 @@
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from synod.common.crypto.canonical import canonical_bytes
 from synod.common.protocol.transcript import Enrolment
 from synod.common.runtime.errors import Code, SynodError
+from synod.common.runtime.sqlite import open_database
 from synod.common.study.study import Study
-from synod.curator.store import STORE_FILE, OpenQuery, ReplyKind, SeenHead, State, Store
+from synod.curator.schema import MIGRATIONS
+from synod.curator.store import STORE_FILE, OpenQuery, PendingStudy, SeenHead, State, Store
 from tests.support.curators import make_submission
 from tests.support.keys import identity_of
 from tests.support.studies import make_study
@@ -45,13 +49,12 @@ def test_a_study_comes_back_as_it_was(store: Store, study: Study, tmp_path: Path
 
 
 def test_what_is_stored_keeps_its_words(store: Store, study: Study, tmp_path: Path) -> None:
-    store.add_reply(study.digest(), "north", ReplyKind.NOT_APPROVED)
-    store.add_reply(study.digest(), "north", ReplyKind.ACKNOWLEDGED)
+    store.add_not_approved(study.digest(), "north")
     store.end_study(study.digest(), State.ABORTED, "why")
     with sqlite3.connect(tmp_path / STORE_FILE) as connection:
         assert connection.execute("SELECT outcome FROM studies").fetchall() == [("aborted",)]
         kinds = {kind for (kind,) in connection.execute("SELECT kind FROM replies")}
-    assert kinds == {"not-approved", "acknowledged"}
+    assert kinds == {"not-approved"}
 
 
 def test_a_study_is_added_once_and_its_name_is_its_own(store: Store, study: Study) -> None:
@@ -87,11 +90,47 @@ def test_a_party_has_the_studies_of_its_rosters(store: Store, study: Study, tmp_
     store.add_study(second, now=11)
     store.close()
     again = Store(tmp_path)
-    found = {name: [record.study for record in again.studies_of(name)] for name in ("north", "valley", "desert", "x")}
-    assert found == {"north": [second, study], "valley": [study], "desert": [second], "x": []}
+    found = {name: pending(again, name) for name in ("north", "valley", "desert", "x")}
+    assert found == {"north": ["second", "care-survey"], "valley": ["care-survey"], "desert": ["second"], "x": []}
+    assert {name for name in found if again.is_on_a_roster(name)} == {"north", "valley", "desert"}
     assert again.is_pinned("desert", identity_of("desert").fingerprint)
     assert not again.is_pinned("desert", identity_of("north").fingerprint)
     assert not again.is_pinned("x", identity_of("x").fingerprint)
+
+
+def pending(store: Store, party: str, *skip: Study, most_ended: int = 9) -> list[str]:
+    skipped = {study.digest() for study in skip}
+    return [found.name for found in store.pending_studies(party, skipped, most_ended=most_ended)]
+
+
+def test_a_party_is_done_with_a_study_whose_end_it_has_acknowledged(store: Store, study: Study) -> None:
+    others = [make_study(name=f"study-{i}") for i in range(4)]
+    for other in others:
+        store.add_study(other, now=11)
+    for other in others[1:]:
+        store.end_study(other.digest(), State.PUBLISHED)
+    assert pending(store, "north")[:2] == ["study-0", "care-survey"]
+    assert set(pending(store, "north")[2:]) == {"study-1", "study-2", "study-3"}
+    store.acknowledge(others[1].digest(), "north")
+    assert set(pending(store, "north")[2:]) == {"study-2", "study-3"}
+    assert set(pending(store, "valley")[2:]) == {"study-1", "study-2", "study-3"}
+    assert pending(store, "north", study, others[2]) == ["study-0", "study-3"]
+    assert PendingStudy(study.digest(), study.name, None) in store.pending_studies("north", set(), most_ended=0)
+
+
+def test_of_many_ends_some_are_told_at_a_time_and_in_the_end_all(store: Store) -> None:
+    others = {f"study-{i}": make_study(name=f"study-{i}") for i in range(7)}
+    for other in others.values():
+        store.add_study(other, now=11)
+        store.end_study(other.digest(), State.ABORTED)
+    skipped = [others.pop("study-0"), others.pop("study-3")]
+    told: list[str] = []
+    while some := pending(store, "north", *skipped, most_ended=2):
+        assert len(some) <= 2
+        told += some
+        for name in some:
+            store.acknowledge(others[name].digest(), "north")
+    assert sorted(told) == sorted(others)
 
 
 def test_states_follow_from_what_is_stored(store: Store, study: Study) -> None:
@@ -105,7 +144,7 @@ def test_states_follow_from_what_is_stored(store: Store, study: Study) -> None:
     assert state() is State.ENROLLING
     store.fix_transcript(key, b"envelope")
     assert state() is State.KEYED
-    store.open_query(key, "moments", b"q", now=20)
+    store.open_query(key, "moments", b"q", signature=b"signed", now=20)
     assert state() is State.RUNNING
     store.close_query(key, "moments", b"a")
     assert state() is State.RUNNING
@@ -159,31 +198,32 @@ def test_a_transcript_is_fixed_once(store: Store, study: Study) -> None:
 
 def test_the_log_of_queries(store: Store, study: Study, tmp_path: Path) -> None:
     key = study.digest()
-    assert store.open_query(key, "moments", b"q1", now=20) is None
-    assert store.open_query(key, "moments", b"q1", now=21) is None
+    assert store.open_query(key, "moments", b"q1", signature=b"signed", now=20) is None
+    assert store.open_query(key, "moments", b"q1", signature=b"signed again", now=21) is None
+    assert store.query_signature(key, "moments") == b"signed", "a logged query keeps its signature"
     assert store.unanswered(key) == OpenQuery("moments", 1, 20)
     assert store.query(key, "moments") == b"q1"
     store.close_query(key, "moments", b"a1")
     assert store.unanswered(key) is None
-    assert store.open_query(key, "rows", b"q2", now=30) is None
+    assert store.open_query(key, "rows", b"q2", signature=b"signed", now=30) is None
     assert store.unanswered(key) == OpenQuery("rows", 2, 30)
     store.close()
-    assert Store(tmp_path).open_query(key, "moments", b"q1", now=40) == b"a1"
+    assert Store(tmp_path).open_query(key, "moments", b"q1", signature=b"signed", now=40) == b"a1"
 
 
 def test_an_empty_answer_is_an_answer(store: Store, study: Study) -> None:
-    store.open_query(study.digest(), "rows", b"q", now=20)
+    store.open_query(study.digest(), "rows", b"q", signature=b"signed", now=20)
     store.close_query(study.digest(), "rows", b"")
-    assert store.open_query(study.digest(), "rows", b"q", now=21) == b""
+    assert store.open_query(study.digest(), "rows", b"q", signature=b"signed", now=21) == b""
 
 
 @pytest.mark.parametrize("answered", [False, True])
 def test_a_replay_that_asks_otherwise_is_stopped(store: Store, study: Study, answered: bool) -> None:
-    store.open_query(study.digest(), "moments", b"q1", now=20)
+    store.open_query(study.digest(), "moments", b"q1", signature=b"signed", now=20)
     if answered:
         store.close_query(study.digest(), "moments", b"a1")
     with pytest.raises(SynodError, match="not the logged one") as caught:
-        store.open_query(study.digest(), "moments", b"q2", now=21)
+        store.open_query(study.digest(), "moments", b"q2", signature=b"signed", now=21)
     assert caught.value.code is Code.CHECK_FAILED
     assert store.query(study.digest(), "moments") == b"q1"
 
@@ -191,6 +231,8 @@ def test_a_replay_that_asks_otherwise_is_stopped(store: Store, study: Study, ans
 def test_a_round_that_is_not_open_has_no_query(store: Store, study: Study) -> None:
     with pytest.raises(SynodError, match="not open") as caught:
         store.query(study.digest(), "moments")
+    with pytest.raises(SynodError, match="not open"):
+        store.query_signature(study.digest(), "moments")
     assert caught.value.code is Code.NOT_FOUND
 
 
@@ -232,13 +274,22 @@ def test_another_submission_for_the_same_round_is_refused(store: Store, study: S
 # Parties
 
 
-def test_replies_are_noted_once(store: Store, study: Study) -> None:
-    assert not store.replied(study.digest(), "north", ReplyKind.ACKNOWLEDGED)
-    store.add_reply(study.digest(), "north", ReplyKind.ACKNOWLEDGED)
-    store.add_reply(study.digest(), "north", ReplyKind.ACKNOWLEDGED)
-    assert store.replied(study.digest(), "north", ReplyKind.ACKNOWLEDGED)
-    assert not store.replied(study.digest(), "north", ReplyKind.NOT_APPROVED)
-    assert not store.replied(study.digest(), "valley", ReplyKind.ACKNOWLEDGED)
+def test_not_approved_is_noted_once(store: Store, study: Study) -> None:
+    assert not store.said_not_approved(study.digest(), "north")
+    store.add_not_approved(study.digest(), "north")
+    store.add_not_approved(study.digest(), "north")
+    assert store.said_not_approved(study.digest(), "north")
+    assert not store.said_not_approved(study.digest(), "valley")
+
+
+def test_an_end_is_acknowledged_when_it_is_there_and_by_each_party_alone(store: Store, study: Study) -> None:
+    store.acknowledge(study.digest(), "north")
+    assert not store.acknowledged(study.digest(), "north")
+    store.end_study(study.digest(), State.ABORTED)
+    assert not store.acknowledged(study.digest(), "north")
+    for _ in range(2):
+        store.acknowledge(study.digest(), "north")
+        assert [store.acknowledged(study.digest(), name) for name in ("north", "harbour")] == [True, False]
 
 
 def test_the_highest_head_of_a_ledger_stays(store: Store) -> None:
@@ -266,7 +317,7 @@ def test_a_full_disk_stores_nothing_and_says_so(store: Store, study: Study, tmp_
     key = study.digest()
     writes: tuple[Callable[[], object], ...] = (
         lambda: store.add_submission("north", make_submission(study, big), big),
-        lambda: store.open_query(key, "moments", big, now=1),
+        lambda: store.open_query(key, "moments", big, signature=b"signed", now=1),
         lambda: store.fix_transcript(key, big),
         lambda: store.add_note(key, "model", "x" * (1 << 20)),
         lambda: store.end_study(key, State.ABORTED, "x" * (1 << 20)),
@@ -307,11 +358,11 @@ def test_a_reader_on_another_thread_never_sees_a_transaction_half_done(tmp_path:
 
     def look() -> None:
         written.wait(10)
-        seen.append(store.replied(b"study", "north", ReplyKind.ACKNOWLEDGED))
+        seen.append(store.said_not_approved(b"study", "north"))
 
     def write_and_fail() -> None:
         with store._transaction():
-            store._connection.execute("INSERT INTO replies VALUES (?, ?, ?)", (b"study", "north", "acknowledged"))
+            store._connection.execute("INSERT INTO replies VALUES (?, ?, ?)", (b"study", "north", "not-approved"))
             written.set()
             reader.join(0.5)
             raise RuntimeError("undone")
@@ -329,8 +380,59 @@ def test_a_reader_on_another_thread_never_sees_a_transaction_half_done(tmp_path:
 def test_a_store_of_an_unknown_version_is_refused(store: Store, tmp_path: Path, version: int, words: str) -> None:
     store.close()
     with sqlite3.connect(tmp_path / STORE_FILE) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
         connection.execute(f"PRAGMA user_version = {version}")
     with pytest.raises(SynodError, match=words) as caught:
         Store(tmp_path)
     assert caught.value.code is Code.STORAGE
+
+
+def test_a_store_of_the_first_version_keeps_what_is_sound_in_it(tmp_path: Path) -> None:
+    """What was acknowledged before its end was not, and an answer from after the end goes."""
+    running, ended = make_study(name="running"), make_study(name="ended")
+    with closing(open_database(tmp_path / STORE_FILE, create=True, migrations=MIGRATIONS[:1])) as old:
+        for study, outcome in ((running, None), (ended, "aborted")):
+            document = canonical_bytes(study.to_json())
+            old.execute(
+                "INSERT INTO studies VALUES (?, ?, ?, 1, ?, '')", (study.digest(), study.name, document, outcome)
+            )
+            header = canonical_bytes(make_submission(study).to_json())
+            for name in ("north", "valley"):
+                old.execute("INSERT INTO rosters VALUES (?, ?, ?)", (name, study.digest(), f"key of {name}"))
+                submission = (study.digest(), "moments", name, header, b"answer")
+                old.execute("INSERT INTO submissions VALUES (?, ?, ?, ?, ?)", submission)
+            for kind in ("acknowledged", "not-approved"):
+                old.execute("INSERT INTO replies VALUES (?, ?, ?)", (study.digest(), "north", kind))
+    store = Store(tmp_path)
+    assert [pending(store, name) for name in ("north", "valley")] == [["running"], ["running", "ended"]]
+    store.end_study(running.digest(), State.PUBLISHED)
+    assert pending(store, "north") == ["running"]
+    assert store.said_not_approved(running.digest(), "north")
+    assert list(store.payloads(ended.digest(), "moments", ["north", "valley"])) == [b"", b""]
+    assert store.submission(ended.digest(), "moments", "north") == make_submission(ended)
+    assert store.is_pinned("north", "key of north")
+    store.close()
+
+
+def test_an_upgrade_leaves_the_answers_of_a_running_study(tmp_path: Path) -> None:
+    study = make_study()
+    with closing(open_database(tmp_path / STORE_FILE, create=True, migrations=MIGRATIONS[:1])) as old:
+        document = canonical_bytes(study.to_json())
+        old.execute("INSERT INTO studies VALUES (?, ?, ?, 1, NULL, '')", (study.digest(), study.name, document))
+        submission = (study.digest(), "moments", "north", b"{}", b"answer")
+        old.execute("INSERT INTO submissions VALUES (?, ?, ?, ?, ?)", submission)
+    store = Store(tmp_path)
+    assert list(store.payloads(study.digest(), "moments", ["north"])) == [b"answer"]
+    store.close()
+
+
+def test_an_answer_after_the_end_is_not_stored(store: Store, study: Study) -> None:
+    """The study ends between the look at its round and the storing; a reply that was lost is still made good."""
+    store.add_submission("north", make_submission(study), b"answer")
+    store.end_study(study.digest(), State.ABORTED, "why")
+    store.add_submission("north", make_submission(study), b"answer")
+    with pytest.raises(SynodError, match="the study has ended") as caught:
+        store.add_submission("valley", make_submission(study), b"answer")
+    assert caught.value.code is Code.NOT_READY
+    assert store.submitters(study.digest(), "moments") == {"north"}
+    assert list(store.payloads(study.digest(), "moments", ["north"])) == [b""]

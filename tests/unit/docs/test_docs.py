@@ -9,19 +9,23 @@ from pathlib import Path
 import click
 import pytest
 
-from synod.common.crypto.certificates import AUTHORITY_DAYS, CERTIFICATE_DAYS
+from synod.common.crypto.authority import AUTHORITY_DAYS, CERTIFICATE_DAYS
+from synod.common.crypto.certificates import read_tls
 from synod.common.models.moments import design_moments
+from synod.common.runtime import yamltext
 from synod.common.runtime.errors import Code, SynodError
+from synod.common.runtime.jsontext import DEEPEST_DOCUMENT, LARGEST_DOCUMENT_BYTES, LONGEST_NUMBER
 from synod.common.runtime.settings import CuratorSettings, OperatorSettings, PartySettings, load_settings
-from synod.common.runtime.wire import CHUNK_BYTES, MESSAGE_BYTES, open_channel
+from synod.common.runtime.wire import CHUNK_BYTES, MESSAGE_BYTES
 from synod.common.runtime.yamltext import load_yaml
 from synod.common.study.encoding import Coding
 from synod.common.study.schema import LARGEST_DOMAIN, Attribute, CategoricalAttribute, IntegerAttribute
 from synod.common.study.study import LARGEST_ROSTER, LARGEST_SCHEMA, known_methods, load_study, parse_study
+from synod.curator.release.redraw import LARGEST_MODEL_BYTES
 from synod.deploy.cli.main import main
 from synod.deploy.cli.terminal import show_table
 from synod.deploy.launch.site import plan_paths
-from synod.party.client import LARGEST_DOCUMENT_BYTES
+from synod.party.table.source import BATCH_BYTES, MOST_COLUMNS
 from tests.support.pages import FENCE, INSTALLATION, PAGES, ROOT, SHELL, page_ids
 from tests.support.studies import study_document
 
@@ -316,6 +320,15 @@ def test_limits_are_those_of_the_code() -> None:
         f"| one chunk of an answer, a document or a release | {CHUNK_BYTES >> 10} KiB |",
         f"| a document, all its chunks together | {LARGEST_DOCUMENT_BYTES >> 20} MiB |",
         f"{LARGEST_ROSTER} parties, {LARGEST_SCHEMA:,} attributes, {LARGEST_DOMAIN:,} categories or bins each |",
+        f"1 MiB as a YAML file; {LARGEST_ROSTER} parties,",
+        f"| YAML: a study file or a configuration | {yamltext.LARGEST_FILE_BYTES >> 20} MiB,",
+        f" MiB, {yamltext.MOST_ITEMS:,} lines and commas, {yamltext.DEEPEST_FILE} deep,",
+        f" deep, {yamltext.MOST_KEYS} keys in one mapping, {yamltext.LONGEST_TEXT:,} characters in a text,",
+        f" in a text, {yamltext.LONGEST_NUMBER} in a number; no aliases, no tags |",
+        f"| JSON: a study, a transcript, a manifest | {LARGEST_DOCUMENT_BYTES >> 20} MiB (`model.json`",
+        f"(`model.json` {LARGEST_MODEL_BYTES >> 30} GiB), {DEEPEST_DOCUMENT} deep,",
+        f" deep, {LONGEST_NUMBER} characters in a number, each key once;",
+        f"| CSV or Parquet | {MOST_COLUMNS:,} columns; a row of a CSV table {BATCH_BYTES >> 20} MiB |",
         f"| certificates | authority {AUTHORITY_DAYS:,} days, others {CERTIFICATE_DAYS} days,",
     ]
     assert [row for row in rows if row not in page] == []
@@ -365,7 +378,7 @@ def test_a_mistake_in_a_configuration_is_named(before: str, after: str, told: st
 def test_a_missing_certificate_is_a_sentence() -> None:
     files = load_settings(OperatorSettings, SAMPLES["operator.yaml"]).tls
     with pytest.raises(SynodError) as caught:
-        open_channel("127.0.0.1:1", files, proxy=None)
+        read_tls(files)
     assert caught.value.code is Code.UNAUTHENTICATED
 
 

@@ -12,11 +12,15 @@ from synod.common.crypto.canonical import Json
 from synod.common.crypto.paillier import SecretKey, decrypt_all
 from synod.common.privacy.coins import Coins
 from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.marginals import LocalMarginals
 from synod.common.protocol.queries.moments import SumMoments, moment_design
-from synod.common.protocol.queries.parsing import query_digest
+from synod.common.protocol.queries.parents import ChooseParents
+from synod.common.protocol.queries.parsing import AnyQuery, query_digest
 from synod.common.protocol.queries.rows import Synthesize, share_rows
+from synod.common.protocol.steps import Step
 from synod.common.study.encoding import codings_of
 from synod.common.study.study import Study
+from synod.party import answer as answers
 from synod.party.answer import Round, Secrets, noisy_values
 from synod.party.answer import answer as answer_round
 from synod.party.count.moments import sum_moments
@@ -25,7 +29,7 @@ from synod.v1 import query_pb2 as pb
 from tests.support.encrypted_sums import answer, ask, open_sum
 from tests.support.keys import identity_of, paillier_key
 from tests.support.parties import PartyUnderTest, make_transcript, open_parties
-from tests.support.studies import WIDE_SCHEMA, make_model, make_study
+from tests.support.studies import WIDE_SCHEMA, binary, make_model, make_study
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +127,74 @@ def test_noise_differs_by_study_snapshot_and_ledger(study: Study, parties: list[
     columns = parties[0].table
     drawn = [noisy_values(SumMoments(), study, columns, terms, coins=each).tolist() for each in coins]
     assert drawn[0] != drawn[1]
+
+
+# Answers of one party's own
+
+
+def local_rounds(study: Study, parties: list[PartyUnderTest]) -> dict[str, Round]:
+    """A round of each kind that a party answers on its own, as `north` sees it, under two questions each."""
+    transcript = make_transcript(study, parties)
+    tables, choices = plan_study(study).step("tables-north"), plan_study(study).step("choose-north")
+    candidates = tuple((x, tuple(range(x))) for x in range(1, 6))
+    asked: dict[str, tuple[Step, AnyQuery]] = {
+        "tables": (tables, LocalMarginals(((0, 1), (2,)))),
+        "other tables": (tables, LocalMarginals(((0, 1), (3,)))),
+        "choices": (choices, ChooseParents((0,), candidates, 5, 4, "F")),
+        "other choices": (choices, ChooseParents((0,), candidates, 5, 2, "F")),
+    }
+    return {
+        name: Round(study, step, query, query_digest(query, step, study), transcript, transcript.digest(study), index=0)
+        for name, (step, query) in asked.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[PartyUnderTest], dict[str, Round]]:
+    study = make_study(schema=[binary(f"x{i}") for i in range(6)], method={"name": "independent"}, rows=(4000, 50, 60))
+    parties = open_parties(tmp_path_factory.mktemp("ledgers"), study)
+    return parties, local_rounds(study, parties)
+
+
+@pytest.mark.parametrize(("one", "other"), [("tables", "other tables"), ("choices", "other choices")])
+def test_the_coins_of_a_partys_own_answer_follow_round_and_q_and_not_the_transcript(
+    network: tuple[list[PartyUnderTest], dict[str, Round]], monkeypatch: pytest.MonkeyPatch, one: str, other: str
+) -> None:
+    """Under another T the same question gets the same bytes, so no average; under another Q all coins are others, so
+    no difference of two answers is free of noise.
+    """
+    parties, rounds = network
+    used: list[bytes] = []
+
+    def draw(asked: Round) -> tuple[bytes, bytes]:
+        """The answer, and the first of the coins that it was made with."""
+        payload = answer_round(asked, parties[0].table, secrets=parties[0].secrets, workers=1)
+        return payload, used[-1]
+
+    class Watched(Coins):
+        def __init__(self, key: bytes) -> None:
+            super().__init__(key)
+            used.append(key)
+
+    monkeypatch.setattr(answers, "Coins", Watched)
+    first = draw(rounds[one])
+    assert first == draw(rounds[one])
+    assert first == draw(replace(rounds[one], transcript_hash=bytes(32)))
+    keys = {first[1], draw(rounds[other])[1], draw(replace(rounds[one], query_hash=bytes(32)))[1]}
+    keys.add(draw(replace(rounds[one], step=replace(rounds[one].step, label="another")))[1])
+    assert len(keys) == 4
+
+
+def test_noise_on_the_same_table_under_two_questions_is_not_the_same(
+    network: tuple[list[PartyUnderTest], dict[str, Round]],
+) -> None:
+    """Both ask for (0, 1) first: equal noise would cancel in the difference."""
+    parties, rounds = network
+    counts = []
+    for name in ("tables", "other tables"):
+        payload = answer_round(rounds[name], parties[0].table, secrets=parties[0].secrets, workers=1)
+        counts.append(rounds[name].query.read_answer(payload, rounds[name].study)[0].tolist())
+    assert counts[0] != counts[1]
 
 
 # Secrets

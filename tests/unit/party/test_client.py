@@ -6,8 +6,11 @@ from synod.common.protocol.parts import split_message
 from synod.common.protocol.queries.marginals import SumMarginals
 from synod.common.runtime.errors import Code, SynodError
 from synod.party.client import PART_BYTES, _merge
+from synod.v1 import party_pb2 as pb
 
-QUERY = SumMarginals(tuple((i, i + 1) for i in range(5_000))).to_proto()
+QUERY = pb.SignedQuery(
+    query=SumMarginals(tuple((i, i + 1) for i in range(5_000))).to_proto(), signature=bytes(range(64))
+)
 
 
 def test_a_query_in_parts_is_read_whole() -> None:

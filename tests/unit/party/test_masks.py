@@ -147,6 +147,14 @@ def test_each_ciphertext_has_a_mask_of_its_own() -> None:
     assert all(0 <= mask < MODULUS for mask in masks)
 
 
+def test_no_difference_of_two_plaintexts_of_an_answer_comes_out() -> None:
+    """One mask for all would cancel in the quotient of two ciphertexts."""
+    blinded = [blind_as(index, [7] * 20) for index in range(3)]
+    differences = {(a - b) % MODULUS for vector in blinded for a, b in combinations(vector, 2)}
+    assert len(differences) == 3 * 190
+    assert all(2**64 < difference < MODULUS - 2**64 for difference in differences)
+
+
 def test_masks_look_uniform() -> None:
     """Sixteen equal parts of Z_n, and residues of a small modulus that is far from a power of two."""
     count = 8000

@@ -9,6 +9,7 @@ import pytest
 from synod.common.privacy.cost import Cost
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.moments import SumMoments
+from synod.common.protocol.steps import QueryKind
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.settings import PartySettings
 from synod.common.study.study import Study
@@ -178,6 +179,14 @@ def test_6_answers_of_its_own_need_leave(tmp_path: Path) -> None:
 def test_6_a_pooled_structure_needs_no_leave(tmp_path: Path) -> None:
     method = {"name": "privbayes", "structure": "pooled"}
     check(make_settings(tmp_path), make_study(method=method, schema=BITS, rows=(4000, 500, 600)))
+
+
+def test_6_tables_of_its_own_alone_need_leave_too(tmp_path: Path) -> None:
+    """So few rows that no parents are chosen: tables are all that the party is asked for."""
+    study = make_study(method={"name": "independent"})
+    assert {step.kind for step in plan_study(study).steps_of("north")} == {QueryKind.LOCAL_MARGINALS}
+    check(make_settings(tmp_path, allow_local_queries=True), study)
+    assert "asks this party for answers of its own" in refusal(make_settings(tmp_path), study)
 
 
 def test_7_no_query_with_more_cells_than_allowed(tmp_path: Path) -> None:

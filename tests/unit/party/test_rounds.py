@@ -1,4 +1,4 @@
-"""A party's checks before it answers: each of the seven fails on its own tampering, and then nothing is charged."""
+"""A party's checks before it answers: each of the eight fails on its own tampering, and then nothing is charged."""
 
 import json
 import struct
@@ -15,7 +15,10 @@ from synod.common.crypto.paillier import PublicKey
 from synod.common.models.gaussian import GRID
 from synod.common.protocol.envelope import sign_document
 from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals
+from synod.common.protocol.queries.moments import SumMoments
+from synod.common.protocol.queries.parsing import parse_query
 from synod.common.protocol.queries.rows import Synthesize, share_rows
+from synod.common.protocol.signed_query import query_statement, sign_query
 from synod.common.protocol.submission import AnsweredStep, Submission, account_statement, digest_of
 from synod.common.protocol.transcript import Enrolment, Transcript
 from synod.common.runtime.errors import Code, SynodError
@@ -24,7 +27,7 @@ from synod.party.account import ApprovalState
 from synod.party.rounds import next_step, open_approval
 from synod.v1 import query_pb2 as pb
 from tests.support.keys import identity_of, paillier_key
-from tests.support.parties import MOMENTS, PartyUnderTest, make_transcript, open_parties, open_party, seal
+from tests.support.parties import MOMENTS, PartyUnderTest, make_transcript, open_parties, open_party, seal, sign_asked
 from tests.support.studies import draw_columns, make_model, make_study
 
 
@@ -64,9 +67,14 @@ def test_a_sound_round_passes(study: Study, parties: list[PartyUnderTest], trans
 
 
 def test_1_another_curator(parties: list[PartyUnderTest], transcript: Transcript) -> None:
-    error = refusal(parties[0], seal(transcript, signer="impostor"))
-    assert "not from the curator" in str(error)
-    assert error.code is Code.CHECK_FAILED
+    for named, signer, sentence in (
+        ("curator", "impostor", "not signed by the curator that it names"),
+        ("impostor", "curator", "not signed by the curator that it names"),
+        ("impostor", "impostor", "not from the curator that `curator` pins"),
+    ):
+        error = refusal(parties[0], seal(replace(transcript, curator=identity_of(named).public_key), signer=signer))
+        assert sentence in str(error)
+        assert error.code is Code.CHECK_FAILED
 
 
 @pytest.mark.parametrize("signature", ["", "00" * 64])
@@ -116,6 +124,8 @@ def test_1_malformed_envelopes(parties: list[PartyUnderTest], document: bytes) -
         {"key": {"n": "05", "h_s": "7"}},
         {"key": {"n": "5", "h_s": "7", "more": "1"}},
         {"study": "zz"},
+        {"curator": "zz"},
+        {"curator": 5},
     ],
     ids=str,
 )
@@ -336,6 +346,38 @@ def test_7_a_model_that_is_none(
     assert GRID == 10**9
 
 
+# 8. signed by the curator
+
+
+def test_8_a_query_that_the_curator_did_not_sign(
+    study: Study, parties: list[PartyUnderTest], transcript: Transcript
+) -> None:
+    party, document = parties[0], seal(transcript)
+    other = seal(make_transcript(study, parties, paillier_key(2)))
+    rows = parse_query(rows_query(study), study)
+    moments = SumMoments()
+    signatures = {
+        "none": b"",
+        "zeros": bytes(64),
+        "a party's": sign_asked(study, document, moments, "moments", signer="north"),
+        "of another transcript": sign_asked(study, other, moments, "moments"),
+        "of another round and query": sign_asked(study, document, rows, "rows"),
+        "of another label": sign_query(
+            identity_of("curator"), transcript.digest(study), "rows", party.check(document).query_hash
+        ),
+        "of another context": identity_of("curator").sign(
+            "answer", query_statement(transcript.digest(study), "moments", party.check(document).query_hash)
+        ),
+    }
+    before = party.ledger.entries()
+    for name, signature in signatures.items():
+        with pytest.raises(SynodError, match="signature of the curator on query") as caught:
+            party.check(document, signature=signature)
+        assert caught.value.code is Code.CHECK_FAILED, name
+    assert party.ledger.entries() == before
+    party.check(document, signature=sign_asked(study, document, moments, "moments"))
+
+
 # What is stored
 
 
@@ -355,7 +397,7 @@ def test_an_answer_is_signed_bound_and_stored_with_its_charge(
     key = identity_of("harbour").public_key
     assert verify(key, "answer", submission.statement("harbour"), submission.signature)
     steps = [AnsweredStep("moments", asked.query_hash.hex(), study.budget)]
-    statement = account_statement("harbour", asked.transcript_hash, steps)
+    statement = account_statement("harbour", identity_of("curator").public_key, asked.transcript_hash, steps)
     assert verify(key, "account", statement, submission.account_signature)
     entry = party.ledger.entries()[-1]
     assert (entry["kind"], entry["cost"], entry["time"]) == ("charged", "epsilon:1", 77)

@@ -40,7 +40,7 @@ def describe_groups(study: Study, publication: Publication, parts: Sequence[Deci
     has_weights = any(groups.query.weights)
     if not groups.query.shares and not has_weights:
         return tag("p", EVEN)
-    shown = [tag("p", *_name_sensitive(study, groups)), tag("p", _tell_shares(groups, parts))]
+    shown = [tag("p", *_name_sensitive(study, groups)), tag("p", _tell_shares(study, groups, parts))]
     if has_weights:
         words = f"In tables of the other columns a count has noise by the weight of its value. {DIRECTIONS[direction]}"
         shown += [tag("p", words), _bound_table(study, groups)]
@@ -55,13 +55,15 @@ def _name_sensitive(study: Study, groups: Groups) -> list[str]:
     return [f"{plural(len(names), 'column')} counted as sensitive: ", join(names, ", "), "."]
 
 
-def _tell_shares(groups: Groups, parts: Sequence[Decimal]) -> str:
+def _tell_shares(study: Study, groups: Groups, parts: Sequence[Decimal]) -> str:
+    """What the tables of each group have of the budget; where they are all that is asked, it is all of it."""
     if not groups.query.shares:
         return "All tables have the same part of the budget."
-    first, second = (write_decimal(part) for part in parts[-2:])
+    whole = plan_study(study).step("parameters").cost.part_of(study.budget)
+    first, second = (float(whole * Fraction(part) / Fraction(sum(parts[-2:]))) for part in parts[-2:])
     return (
-        f"Tables that tell a sensitive column together have {first} of the budget, all others {second}. More of it is "
-        "less noise."
+        f"Tables that tell a sensitive column together have {first:.3g} of the budget, all others {second:.3g}. More "
+        "of it is less noise."
     )
 
 

@@ -4,7 +4,8 @@ isort:skip_file
 What a party asks of the curator. The curator serves; parties dial out and pull work.
 
 Transport is mutual TLS: the common name of the client's certificate MUST be the party's name. TLS says who may
-speak; what is believed is decided by Ed25519 signatures of the identities that the study's roster pins.
+speak; what is believed is decided by Ed25519 signatures: of the identities that the study's roster pins, and of the
+curator's, which each party's configuration pins and the transcript names.
 Every call is idempotent: repeated with the same content it gives the same reply and changes nothing.
 """
 
@@ -13,6 +14,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from synod.v1 import query_pb2 as _query_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -248,7 +250,9 @@ Global___PullWorkRequest: _TypeAlias = PullWorkRequest  # noqa: Y015
 
 @_typing.final
 class PullWorkResponse(_message.Message):
-    """The caller's next moves, one for each study at most."""
+    """The caller's next moves, one for each study at most, and at most 64 that close one: others follow as these are
+    acknowledged.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -357,6 +361,36 @@ class GetQueryRequest(_message.Message):
 Global___GetQueryRequest: _TypeAlias = GetQueryRequest  # noqa: Y015
 
 @_typing.final
+class SignedQuery(_message.Message):
+    """A query as the curator asks it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    QUERY_FIELD_NUMBER: _builtins.int
+    SIGNATURE_FIELD_NUMBER: _builtins.int
+    signature: _builtins.bytes
+    """Ed25519 signature by the curator's identity over T, the round's label and Q, context "query", 64 bytes. A party MUST
+    answer no query without it: whoever can merely pose as the curator on the wire asks nothing of its own.
+    """
+    @_builtins.property
+    def query(self) -> _query_pb2.Query:
+        """What is asked; the curator fills it from its log."""
+
+    def __init__(
+        self,
+        *,
+        query: _query_pb2.Query | None = ...,
+        signature: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["query", b"query"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["query", b"query", "signature", b"signature"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SignedQuery: _TypeAlias = SignedQuery  # noqa: Y015
+
+@_typing.final
 class GetDocumentResponse(_message.Message):
     """A piece of a document."""
 
@@ -380,7 +414,7 @@ Global___GetDocumentResponse: _TypeAlias = GetDocumentResponse  # noqa: Y015
 
 @_typing.final
 class EnrolRequest(_message.Message):
-    """Enrols a party in a study. The fields are those of T, the transcript."""
+    """Enrols a party in a study. The fields are this party's part of T, the transcript."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -504,8 +538,9 @@ class SubmissionHeader(_message.Message):
     signature: _builtins.bytes
     """Ed25519 signature by the party's identity, context "answer", 64 bytes."""
     account_signature: _builtins.bytes
-    """Ed25519 signature by the party's identity over T, all steps that it answered so far (this one included) and
-    what they cost it, context "account", 64 bytes. That of the last answer goes into the manifest.
+    """Ed25519 signature by the party's identity over T, the curator's fingerprint, all steps that it answered so far
+    (this one included) and what they cost it, context "account", 64 bytes. That of the last answer goes into the
+    manifest.
     """
     @_builtins.property
     def head(self) -> Global___LedgerHead:

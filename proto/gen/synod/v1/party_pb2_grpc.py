@@ -4,7 +4,6 @@ import grpc
 import warnings
 
 from synod.v1 import party_pb2 as synod_dot_v1_dot_party__pb2
-from synod.v1 import query_pb2 as synod_dot_v1_dot_query__pb2
 
 GRPC_GENERATED_VERSION = '1.80.0'
 GRPC_VERSION = grpc.__version__
@@ -54,7 +53,7 @@ class PartyServiceStub(object):
         self.GetQuery = channel.unary_stream(
                 '/synod.v1.PartyService/GetQuery',
                 request_serializer=synod_dot_v1_dot_party__pb2.GetQueryRequest.SerializeToString,
-                response_deserializer=synod_dot_v1_dot_query__pb2.Query.FromString,
+                response_deserializer=synod_dot_v1_dot_party__pb2.SignedQuery.FromString,
                 _registered_method=True)
         self.Enrol = channel.unary_unary(
                 '/synod.v1.PartyService/Enrol',
@@ -104,7 +103,7 @@ class PartyServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetQuery(self, request, context):
-        """Streams the query of an open round: the query is the merge of all parts in order, so that repeated fields are
+        """Streams the signed query of an open round: it is the merge of all parts in order, so that repeated fields are
         concatenated. A part stays under 1 MiB.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -133,7 +132,8 @@ class PartyServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Acknowledge(self, request, context):
-        """Confirms that the caller knows of a study's end.
+        """Confirms that the caller knows of a study's end. The curator MUST refuse it before the end, and if the head is not
+        signed by the identity that the roster pins.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -160,7 +160,7 @@ def add_PartyServiceServicer_to_server(servicer, server):
             'GetQuery': grpc.unary_stream_rpc_method_handler(
                     servicer.GetQuery,
                     request_deserializer=synod_dot_v1_dot_party__pb2.GetQueryRequest.FromString,
-                    response_serializer=synod_dot_v1_dot_query__pb2.Query.SerializeToString,
+                    response_serializer=synod_dot_v1_dot_party__pb2.SignedQuery.SerializeToString,
             ),
             'Enrol': grpc.unary_unary_rpc_method_handler(
                     servicer.Enrol,
@@ -291,7 +291,7 @@ class PartyService(object):
             target,
             '/synod.v1.PartyService/GetQuery',
             synod_dot_v1_dot_party__pb2.GetQueryRequest.SerializeToString,
-            synod_dot_v1_dot_query__pb2.Query.FromString,
+            synod_dot_v1_dot_party__pb2.SignedQuery.FromString,
             options,
             channel_credentials,
             insecure,

@@ -4,14 +4,14 @@ isort:skip_file
 What a party asks of the curator. The curator serves; parties dial out and pull work.
 
 Transport is mutual TLS: the common name of the client's certificate MUST be the party's name. TLS says who may
-speak; what is believed is decided by Ed25519 signatures of the identities that the study's roster pins.
+speak; what is believed is decided by Ed25519 signatures: of the identities that the study's roster pins, and of the
+curator's, which each party's configuration pins and the transcript names.
 Every call is idempotent: repeated with the same content it gives the same reply and changes nothing.
 """
 
 from collections import abc as _abc
 from grpc import aio as _aio
 from synod.v1 import party_pb2 as _party_pb2
-from synod.v1 import query_pb2 as _query_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys
@@ -45,8 +45,8 @@ class PartyServiceStub:
     """Waits for the caller's next moves, at most wait_seconds; an empty reply means that there are none yet."""
     GetDocument: _grpc.UnaryStreamMultiCallable[_party_pb2.GetDocumentRequest, _party_pb2.GetDocumentResponse]
     """Streams one document of a study: the study, or its transcript."""
-    GetQuery: _grpc.UnaryStreamMultiCallable[_party_pb2.GetQueryRequest, _query_pb2.Query]
-    """Streams the query of an open round: the query is the merge of all parts in order, so that repeated fields are
+    GetQuery: _grpc.UnaryStreamMultiCallable[_party_pb2.GetQueryRequest, _party_pb2.SignedQuery]
+    """Streams the signed query of an open round: it is the merge of all parts in order, so that repeated fields are
     concatenated. A part stays under 1 MiB.
     """
     Enrol: _grpc.UnaryUnaryMultiCallable[_party_pb2.EnrolRequest, _party_pb2.EnrolResponse]
@@ -56,7 +56,9 @@ class PartyServiceStub:
     Decline: _grpc.UnaryUnaryMultiCallable[_party_pb2.DeclineRequest, _party_pb2.DeclineResponse]
     """Says that the caller will not make a move; the curator learns the reason's kind and nothing else."""
     Acknowledge: _grpc.UnaryUnaryMultiCallable[_party_pb2.AcknowledgeRequest, _party_pb2.AcknowledgeResponse]
-    """Confirms that the caller knows of a study's end."""
+    """Confirms that the caller knows of a study's end. The curator MUST refuse it before the end, and if the head is not
+    signed by the identity that the roster pins.
+    """
 
 @_typing.type_check_only
 class PartyServiceAsyncStub(PartyServiceStub):
@@ -69,8 +71,8 @@ class PartyServiceAsyncStub(PartyServiceStub):
     """Waits for the caller's next moves, at most wait_seconds; an empty reply means that there are none yet."""
     GetDocument: _aio.UnaryStreamMultiCallable[_party_pb2.GetDocumentRequest, _party_pb2.GetDocumentResponse]  # type: ignore[assignment]
     """Streams one document of a study: the study, or its transcript."""
-    GetQuery: _aio.UnaryStreamMultiCallable[_party_pb2.GetQueryRequest, _query_pb2.Query]  # type: ignore[assignment]
-    """Streams the query of an open round: the query is the merge of all parts in order, so that repeated fields are
+    GetQuery: _aio.UnaryStreamMultiCallable[_party_pb2.GetQueryRequest, _party_pb2.SignedQuery]  # type: ignore[assignment]
+    """Streams the signed query of an open round: it is the merge of all parts in order, so that repeated fields are
     concatenated. A part stays under 1 MiB.
     """
     Enrol: _aio.UnaryUnaryMultiCallable[_party_pb2.EnrolRequest, _party_pb2.EnrolResponse]  # type: ignore[assignment]
@@ -80,7 +82,9 @@ class PartyServiceAsyncStub(PartyServiceStub):
     Decline: _aio.UnaryUnaryMultiCallable[_party_pb2.DeclineRequest, _party_pb2.DeclineResponse]  # type: ignore[assignment]
     """Says that the caller will not make a move; the curator learns the reason's kind and nothing else."""
     Acknowledge: _aio.UnaryUnaryMultiCallable[_party_pb2.AcknowledgeRequest, _party_pb2.AcknowledgeResponse]  # type: ignore[assignment]
-    """Confirms that the caller knows of a study's end."""
+    """Confirms that the caller knows of a study's end. The curator MUST refuse it before the end, and if the head is not
+    signed by the identity that the roster pins.
+    """
 
 class PartyServiceServicer(metaclass=_abc_1.ABCMeta):
     """The party's side of a study: enrolment, work, submission."""
@@ -114,8 +118,8 @@ class PartyServiceServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _party_pb2.GetQueryRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_query_pb2.Query], _abc.AsyncIterator[_query_pb2.Query]]:
-        """Streams the query of an open round: the query is the merge of all parts in order, so that repeated fields are
+    ) -> _typing.Union[_abc.Iterator[_party_pb2.SignedQuery], _abc.AsyncIterator[_party_pb2.SignedQuery]]:
+        """Streams the signed query of an open round: it is the merge of all parts in order, so that repeated fields are
         concatenated. A part stays under 1 MiB.
         """
 
@@ -149,6 +153,8 @@ class PartyServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _party_pb2.AcknowledgeRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_party_pb2.AcknowledgeResponse, _abc.Awaitable[_party_pb2.AcknowledgeResponse]]:
-        """Confirms that the caller knows of a study's end."""
+        """Confirms that the caller knows of a study's end. The curator MUST refuse it before the end, and if the head is not
+        signed by the identity that the roster pins.
+        """
 
 def add_PartyServiceServicer_to_server(servicer: PartyServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -14,7 +14,7 @@ from synod.common.crypto.identity import Identity, fingerprint, require_signatur
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.files import write_private_file
 
-CONTEXTS = ["enrol", "transcript", "answer", "account", "head", "manifest", "", "enro", "enrol\0"]
+CONTEXTS = ["enrol", "transcript", "query", "answer", "account", "head", "manifest", "", "enro", "enrol\0"]
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def test_unusable_key_files_end_in_a_sentence(tmp_path: Path) -> None:
         "other": (other.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), "is not an Ed25519 key"),
         "locked": (
             Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, locked),
-            "cannot be read",
+            "is encrypted",
         ),
     }
     for name, (content, sentence) in cases.items():

@@ -100,6 +100,25 @@ def test_many_blocks_and_full_size() -> None:
     assert decrypt_all(key(2048), vector, workers=1) == plaintexts
 
 
+@pytest.mark.parametrize("bits", [512, 2048])
+def test_an_obfuscators_exponent_is_half_as_long_as_the_modulus(bits: int) -> None:
+    """Its top bit is one in half of all ciphertexts; the logarithm of a short one could be searched for."""
+    public = key(bits).public
+    assert public.exponent_bits == bits // 2
+    drawn = []
+
+    class Watched(Coins):
+        def draw_bytes(self, count: int) -> bytes:
+            drawn.append(super().draw_bytes(count))
+            return drawn[-1]
+
+    vector = encrypt_all(public, [0] * 16, coins=Watched(bytes(32)), workers=1)
+    (stream,) = drawn
+    exponents = [int.from_bytes(stream[i : i + bits // 16], "little") for i in range(0, len(stream), bits // 16)]
+    assert split(public, vector) == [pow(public.h_s, exponent, public.n**2) for exponent in exponents]
+    assert max(exponents).bit_length() == bits // 2
+
+
 def test_equal_plaintexts_have_different_ciphertexts() -> None:
     public = key(256).public
     vector = Encryptor(public).encrypt_batch([5] * 50, coins=seeded(5))
@@ -166,6 +185,40 @@ def test_party_refuses_an_unsound_key() -> None:
             assert caught.value.code is Code.CHECK_FAILED
 
 
+def prime_of(bits: int) -> int:
+    return int(gmpy2.next_prime(3 << (bits - 2)))
+
+
+@pytest.mark.parametrize(
+    ("n", "told"),
+    [
+        (prime_of(256), "is prime"),
+        (prime_of(128) ** 2, "is a perfect power"),
+        (prime_of(64) ** 4, "is a perfect power"),
+        (prime_of(86) ** 3, "is a perfect power"),
+        (3 * prime_of(255), "has a prime factor below 65536"),
+        (3**161, "has a prime factor below 65536"),
+        (65_521 * prime_of(240), "has a prime factor below 65536"),
+    ],
+)
+def test_party_refuses_a_modulus_that_anybody_can_factor(n: int, told: str) -> None:
+    with pytest.raises(SynodError, match=told) as caught:
+        check_public_key(n, 2, n.bit_length())
+    assert caught.value.code is Code.CHECK_FAILED
+
+
+def test_the_one_gcd_finds_every_prime_below_the_limit_and_none_above() -> None:
+    """The slow twin divides by each."""
+    cofactor = prime_of(240)
+    prime = gmpy2.mpz(3)
+    while prime < paillier.SMALL_PRIME_LIMIT:
+        with pytest.raises(SynodError, match="prime factor below"):
+            check_public_key(int(prime) * cofactor, 2, int(prime * cofactor).bit_length())
+        prime = gmpy2.next_prime(prime)
+    n = int(prime) * cofactor
+    assert check_public_key(n, 2, n.bit_length()).n == n
+
+
 @pytest.mark.parametrize("place", [0, 1, 299])
 def test_curator_refuses_unsound_ciphertexts(place: int) -> None:
     secret = key(256)
@@ -215,3 +268,16 @@ def test_no_key_in_a_repr() -> None:
     for number in (secret.p, secret.q, secret.public.n, secret.public.h_s):
         assert str(number) not in shown
         assert f"{number:x}" not in shown
+
+
+@pytest.mark.parametrize(("n", "h_s"), [(2049, 1), (1, 4097)])
+def test_numbers_longer_than_those_of_any_key_are_not_even_made(
+    monkeypatch: pytest.MonkeyPatch, n: int, h_s: int
+) -> None:
+    made: list[int] = []
+    monkeypatch.setattr(paillier, "PaillierPublicKey", made.append)
+    with pytest.raises(ValueError, match="longer than those of any key"):
+        PublicKey.from_json({"n": "f" * n, "h_s": "f" * h_s})
+    assert not made
+    PublicKey.from_json({"n": "f" * 2048, "h_s": "f" * 4096})
+    assert made == [16**2048 - 1]

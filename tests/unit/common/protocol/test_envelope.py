@@ -98,9 +98,19 @@ def test_content_without_a_canonical_form_is_refused(value: Any) -> None:
     assert complaint({**SIGNED, "more": value})
 
 
-@pytest.mark.parametrize("document", [b"", b"{", b"\xff\xfe", b"[" * 200_000, b'{"a": }'])
-def test_bytes_that_are_no_json_are_refused(document: bytes) -> None:
-    with pytest.raises(SynodError, match="the transcript is not JSON") as caught:
+@pytest.mark.parametrize(
+    ("document", "why"),
+    [
+        (b"", "is not JSON"),
+        (b"{", "is not JSON"),
+        (b"\xff\xfe", "is not UTF-8 text"),
+        (b"[" * 200_000, "is nested more than 64 deep"),
+        (b'{"a": }', "is not JSON"),
+        (b'{"a": 1, "a": 1}', "has the same key twice in one object"),
+    ],
+)
+def test_bytes_that_are_no_json_are_refused(document: bytes, why: str) -> None:
+    with pytest.raises(SynodError, match=f"the transcript {why}") as caught:
         read_document("transcript", document)
     assert caught.value.code is Code.CHECK_FAILED
 

@@ -25,9 +25,11 @@ from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.protocol.queries.parents import ChooseParents
 from synod.common.protocol.queries.parsing import AnyQuery, query_digest
 from synod.common.protocol.queries.rows import Synthesize, share_rows
+from synod.common.protocol.signed_query import SignedQuery, sign_query
 from synod.common.protocol.steps import QueryKind
-from synod.common.protocol.submission import AnsweredStep, account_statement
-from synod.common.protocol.transcript import Enrolment, Transcript
+from synod.common.protocol.submission import AnsweredStep, Submission, digest_of
+from synod.common.protocol.transcript import Enrolment, Transcript, seal_transcript
+from synod.common.protocol.trust import Trust
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.features import sizes_of
 from synod.common.study.study import Study
@@ -84,8 +86,29 @@ def account(name: str, study: Study, transcript: Transcript) -> PartyAccount:
     steps = tuple(
         AnsweredStep(step.label, query_digest(asked[step.label], step, study).hex(), step.cost) for step in planned
     )
-    statement = account_statement(name, transcript.digest(study), steps)
-    return PartyAccount(name, steps, IDENTITIES[name].sign("account", statement))
+    headers = []
+    for count, step in enumerate(steps, 1):
+        payload = f"{name} answers {step.label}".encode()
+        header = Submission(
+            study.digest(), transcript.digest(study), step.label, bytes.fromhex(step.query),
+            bytes.fromhex(KEY.key_id), len(payload), digest_of(payload),
+        )  # fmt: skip
+        headers.append(header.signed_by(IDENTITIES[name], name, transcript.curator, steps[:count]))
+    return PartyAccount(name, steps, tuple(headers), headers[-1].account_signature)
+
+
+def make_transcript(study: Study, key: PublicKey = KEY) -> Transcript:
+    enrolments = tuple(enrol(i, study) for i in range(len(NAMES)))
+    return Transcript(study.digest(), key, CURATOR.public_key, enrolments)
+
+
+def signed_queries(study: Study, transcript: Transcript) -> dict[str, SignedQuery]:
+    asked = queries_of(study)
+    hashes = {step.label: query_digest(asked[step.label], step, study) for step in plan_study(study).steps}
+    return {
+        label: SignedQuery(query, sign_query(CURATOR, transcript.digest(study), label, hashes[label]))
+        for label, query in asked.items()
+    }
 
 
 def write_release(folder: Path, study: Study = STUDY) -> dict[str, Any]:
@@ -93,9 +116,10 @@ def write_release(folder: Path, study: Study = STUDY) -> dict[str, Any]:
     folder.mkdir()
     for name, data in FILES.items():
         (folder / name).write_bytes(data)
-    transcript = Transcript(study.digest(), KEY, tuple(enrol(i, study) for i in range(len(NAMES))))
+    transcript = make_transcript(study)
     accounts = [account(name, study, transcript) for name in NAMES]
-    content: dict[str, Any] = describe_release(study, transcript, accounts, queries_of(study), 11, folder)
+    envelope, queries = seal_transcript(transcript, CURATOR), signed_queries(study, transcript)
+    content: dict[str, Any] = describe_release(study, envelope, accounts, queries, 11, folder)
     (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
     return content
 
@@ -119,9 +143,9 @@ def is_refused(folder: Path) -> bool:
     return False
 
 
-def failure(folder: Path, trusted: set[str] | None = None) -> str:
+def failure(folder: Path, trust: Trust | None = None) -> str:
     with pytest.raises(SynodError) as caught:
-        verify_release(folder, trusted)
+        verify_release(folder, trust)
     assert caught.value.code is Code.CHECK_FAILED
     return caught.value.sentence
 
@@ -165,8 +189,15 @@ def change(manifest: dict[str, Any], path: Path_, *, drop: bool = False) -> dict
 
 def test_a_sound_release_verifies_and_names_its_signers(release: Path) -> None:
     verdict = verify_release(release, None)
-    assert len(verdict.lines) == 4
-    assert "all 3 parties" in verdict.lines[3]
+    assert [line for line in verdict.lines if "3 parties" in line] == [
+        "all 3 parties signed the hashes of their answers, 6 in all",
+        "all 3 parties signed for what they spent, which is the plan's",
+    ]
+    assert "the curator signed each of the 2 queries" in verdict.lines
+    assert "who the curator and the parties are" in verdict.unproven[0]
+    assert verdict.transcript_hash == make_transcript(STUDY).digest(STUDY)
+    told = [account(name, STUDY, make_transcript(STUDY)).to_json() for name in NAMES]
+    assert [account.to_json() for account in verdict.accounts] == told
     assert verdict.signers == {
         "curator": CURATOR.fingerprint,
         **{name: identity.fingerprint for name, identity in IDENTITIES.items()},
@@ -244,12 +275,18 @@ def test_files_that_do_not_belong_are_found(release: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content",
-    [b"", b"{", b"[]", b"null", b"{}", b"\xff", b"[" * 10**5, b'"format"', b"5"],
+    ("content", "why"),
+    [
+        *((content, "") for content in (b"[]", b"null", b"{}", b'"format"', b"5")),
+        (b"", ": it is not JSON"),
+        (b"{", ": it is not JSON"),
+        (b"\xff", ": it is not UTF-8 text"),
+        (b"[" * 10**5, ": it is nested more than 64 deep"),
+    ],
 )
-def test_what_is_no_manifest_is_refused(release: Path, content: bytes) -> None:
+def test_what_is_no_manifest_is_refused(release: Path, content: bytes, why: str) -> None:
     (release / MANIFEST_FILE).write_bytes(content)
-    assert failure(release) == "manifest.json is not a manifest."
+    assert failure(release) == f"manifest.json is not a manifest{why}."
 
 
 @pytest.mark.parametrize("stated", ["synod/release/v2", "synod/manifest/v2", "", 5, None, ["synod/release/v1"], {}])
@@ -292,51 +329,87 @@ def test_a_seal_has_one_written_form(release: Path, key: str) -> None:
         assert failure(release) == "the manifest is not a signed document."
 
 
-def test_another_curators_seal_holds_only_for_who_does_not_ask_who_signed(tmp_path: Path) -> None:
+EVERYONE = {"curator": CURATOR, **IDENTITIES}
+TRUST = {name: identity.fingerprint for name, identity in EVERYONE.items()}
+
+
+@pytest.mark.parametrize("sealer", [*NAMES, "stranger"])
+def test_nobody_but_the_curator_of_the_transcript_seals_a_release(tmp_path: Path, sealer: str) -> None:
     folder = tmp_path / "release"
     content = write_release(folder)
-    impostor = Identity.generate()
-    (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, impostor))
-    assert verify_release(folder, None).signers["curator"] == impostor.fingerprint
-    trusted = {CURATOR.fingerprint, *(identity.fingerprint for identity in IDENTITIES.values())}
-    assert failure(folder, trusted) == "curator signed with a key that is not among the trusted fingerprints."
+    (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, identity_of(sealer)))
+    for trust in (None, TRUST):
+        assert "sealed by another key than that of the curator" in failure(folder, trust)
 
 
-def test_every_signer_must_be_trusted(release: Path) -> None:
-    everyone = {"curator": CURATOR, **IDENTITIES}
-    trusted = {identity.fingerprint for identity in everyone.values()}
-    assert verify_release(release, trusted)
-    assert verify_release(release, {*trusted, Identity.generate().fingerprint})
-    assert verify_release(release, {f"{name} {identity.fingerprint}" for name, identity in everyone.items()})
-    swapped = {f"curator {identity.fingerprint}" for identity in everyone.values()}
-    assert failure(release, swapped)
-    for name, identity in everyone.items():
-        sentence = failure(release, trusted - {identity.fingerprint})
-        assert sentence == f"{name} signed with a key that is not among the trusted fingerprints."
-    assert failure(release, set())
+def test_every_signer_must_be_the_one_that_the_trust_file_names(release: Path) -> None:
+    verdict = verify_release(release, TRUST)
+    assert "the keys that the trust file names" in verdict.lines[-1]
+    assert not any("who" in line.split() for line in verdict.unproven)
+    assert verify_release(release, {**TRUST, "desert": Identity.generate().fingerprint})
+    for name in EVERYONE:
+        others = {other: key for other, key in TRUST.items() if other != name}
+        assert failure(release, others) == f"the trust file does not name the key of {name}."
+        assert failure(release, {**TRUST, name: Identity.generate().fingerprint}) == (
+            f"the key of {name} is not the one that the trust file names."
+        )
+    swapped = {**TRUST, "curator": TRUST["north"], "north": TRUST["curator"]}
+    assert failure(release, swapped) == "the key of curator is not the one that the trust file names."
+    assert failure(release, {})
 
 
 def test_an_account_of_another_transcript_is_refused(tmp_path: Path) -> None:
     """The curator runs the study twice, with two keys, and publishes one run with the other's signatures."""
     folder = tmp_path / "release"
     content = write_release(folder)
-    other = Transcript(STUDY.digest(), PublicKey(KEY.n + 2, KEY.h_s), tuple(enrol(i, STUDY) for i in range(3)))
-    content["transcript"], content["transcript_hash"] = other.to_json(), other.digest(STUDY).hex()
+    other = make_transcript(STUDY, PublicKey(KEY.n + 2, KEY.h_s))
+    signatures = {label: asked.signature.hex() for label, asked in signed_queries(STUDY, other).items()}
+    content |= {
+        "transcript": json.loads(seal_transcript(other, CURATOR)),
+        "transcript_hash": other.digest(STUDY).hex(),
+        "query_signatures": signatures,
+    }
     (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
-    assert failure(folder) == "the signature of north on what it spent is not valid."
+    assert failure(folder) == "the signature of north on its answer to moments is not valid."
+
+
+def test_the_curator_signs_its_transcript_and_every_query(tmp_path: Path) -> None:
+    folder = tmp_path / "release"
+    content = write_release(folder)
+    transcript = make_transcript(STUDY)
+    by_north = json.loads(seal_transcript(transcript, IDENTITIES["north"]))
+    (folder / MANIFEST_FILE).write_bytes(seal_manifest({**content, "transcript": by_north}, CURATOR))
+    assert failure(folder) == "the transcript is not signed by the curator that it names."
+    swapped = {"moments": content["query_signatures"]["rows"], "rows": content["query_signatures"]["moments"]}
+    (folder / MANIFEST_FILE).write_bytes(seal_manifest({**content, "query_signatures": swapped}, CURATOR))
+    assert failure(folder) == "the signature of the curator on query is not valid."
+
+
+def test_an_answer_that_a_party_did_not_send_is_refused(tmp_path: Path) -> None:
+    """The curator puts another answer, or another party's, in the place of one."""
+    folder = tmp_path / "release"
+    content = write_release(folder)
+    steps = {name: content["parties"][name]["steps"] for name in NAMES}
+    foreign = {key: steps["valley"][0][key] for key in ("answer", "signature")}
+    for change in ({"answer": {"sha256": "00" * 32, "bytes": 5}}, foreign):
+        changed = deepcopy(content)
+        changed["parties"]["north"]["steps"][0].update(change)
+        (folder / MANIFEST_FILE).write_bytes(seal_manifest(changed, CURATOR))
+        assert failure(folder) == "the signature of north on its answer to moments is not valid."
 
 
 def test_a_study_of_other_terms_under_the_same_signatures_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "release"
     content = write_release(folder)
     cheaper = STUDY.model_copy(update={"epsilon": STUDY.epsilon / 2})
-    transcript = Transcript(cheaper.digest(), KEY, tuple(enrol(i, STUDY) for i in range(3)))
+    enrolments = tuple(enrol(i, STUDY) for i in range(3))
+    transcript = Transcript(cheaper.digest(), KEY, CURATOR.public_key, enrolments)
     content |= {
         "study": cheaper.to_json(),
         "study_hash": cheaper.digest().hex(),
         "plan": plan_study(cheaper).to_json(),
         "noise": noise_law(cheaper, queries_of(cheaper)),
-        "transcript": transcript.to_json(),
+        "transcript": json.loads(seal_transcript(transcript, CURATOR)),
         "transcript_hash": transcript.digest(cheaper).hex(),
     }
     (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
@@ -468,6 +541,12 @@ def test_queries_that_the_parties_did_not_answer_are_refused(tmp_path: Path) -> 
         queries = {**queries_of(NETWORK_STUDY), label: query}
         content["queries"][label] = query.to_json()
         content["noise"] = noise_law(NETWORK_STUDY, queries)
+        (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
+        assert failure(folder) == "the signature of the curator on query is not valid."
+        step = plan_study(NETWORK_STUDY).step(label)
+        transcript = make_transcript(NETWORK_STUDY).digest(NETWORK_STUDY)
+        signature = sign_query(CURATOR, transcript, label, query_digest(query, step, NETWORK_STUDY))
+        content["query_signatures"][label] = signature.hex()
         (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
         assert failure(folder).endswith("answered and spent is not what the plan and the queries say.")
 

@@ -1,5 +1,6 @@
 """The transcript: every field is in T, and every tampering is found."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -11,13 +12,17 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from synod.common.crypto.canonical import canonical_hash
 from synod.common.crypto.identity import Identity
 from synod.common.crypto.paillier import PublicKey
+from synod.common.protocol.envelope import sign_document
 from synod.common.protocol.transcript import (
     PROTOCOL,
     Enrolment,
     Transcript,
     check_enrolment,
     check_transcript,
+    open_transcript,
     parse_transcript,
+    read_transcript,
+    seal_transcript,
 )
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
@@ -38,7 +43,8 @@ def enrol(index: int, *, study_hash: bytes = STUDY_HASH, identity: Identity | No
     return Enrolment(NAMES[index], signer.public_key, exchange, bytes([index]) * 32).signed_by(signer, study_hash)
 
 
-TRANSCRIPT = Transcript(STUDY_HASH, KEY, tuple(enrol(i) for i in range(3)))
+CURATOR = identity_of("curator")
+TRANSCRIPT = Transcript(STUDY_HASH, KEY, CURATOR.public_key, tuple(enrol(i) for i in range(3)))
 
 
 def resigned(index: int, **changes: Any) -> Enrolment:
@@ -69,7 +75,9 @@ def test_t_is_the_hash_that_the_protocol_states() -> None:
         [e.name, e.identity.hex(), e.exchange.hex(), 2**i, e.nonce.hex()] for i, e in enumerate(TRANSCRIPT.enrolments)
     ]
     key = {"n": f"{2**2047 + 9:x}", "h_s": f"{3**1200:x}"}
-    assert TRANSCRIPT.digest(STUDY) == canonical_hash(["synod/v1", STUDY_HASH.hex(), key, entries])
+    assert TRANSCRIPT.digest(STUDY) == canonical_hash(
+        ["synod/v1", STUDY_HASH.hex(), key, CURATOR.public_key.hex(), entries]
+    )
 
 
 @pytest.mark.parametrize("index", range(3))
@@ -87,6 +95,7 @@ def test_every_other_field_changes_t() -> None:
         replace(TRANSCRIPT, key=PublicKey(KEY.n + 2, KEY.h_s)).digest(STUDY),
         replace(TRANSCRIPT, key=PublicKey(KEY.n, KEY.h_s + 1)).digest(STUDY),
         replace(TRANSCRIPT, key=PublicKey(KEY.h_s, KEY.n)).digest(STUDY),
+        replace(TRANSCRIPT, curator=IDENTITIES[0].public_key).digest(STUDY),
         replace(TRANSCRIPT, enrolments=TRANSCRIPT.enrolments[::-1]).digest(STUDY),
         TRANSCRIPT.digest(make_study(rows=(1, 2, 5))),
     ]
@@ -97,6 +106,23 @@ def test_t_covers_exactly_the_roster() -> None:
     for enrolments in (TRANSCRIPT.enrolments[:2], (*TRANSCRIPT.enrolments, enrol(0))):
         with pytest.raises(ValueError, match="zip"):
             replace(TRANSCRIPT, enrolments=enrolments).digest(STUDY)
+
+
+def test_an_envelope_is_signed_by_the_curator_that_it_names() -> None:
+    envelope = seal_transcript(TRANSCRIPT, CURATOR)
+    assert read_transcript(envelope) == open_transcript(json.loads(envelope)) == TRANSCRIPT
+    sentence = "the transcript is not signed by the curator that it names."
+    for signer in (IDENTITIES[0], Identity.generate()):
+        other = seal_transcript(TRANSCRIPT, signer)
+        assert failure(partial(read_transcript, other)) == sentence
+        assert failure(partial(open_transcript, json.loads(other))) == sentence
+        assert read_transcript(seal_transcript(replace(TRANSCRIPT, curator=signer.public_key), signer))
+
+
+@pytest.mark.parametrize("change", [{"more": 1}, {"curator": CURATOR.public_key.hex().upper()}, {"study": " 00"}])
+def test_an_envelope_holds_the_one_form_of_its_transcript(change: dict[str, Any]) -> None:
+    document = sign_document("transcript", {**TRANSCRIPT.to_json(), **change}, CURATOR)
+    assert failure(lambda: open_transcript(document)) == "the transcript is not in canonical form."
 
 
 def test_enrolments_that_are_not_sound_are_refused() -> None:
@@ -133,18 +159,22 @@ def test_transcripts_that_are_not_of_the_study_are_refused() -> None:
             with_enrolment(2, resigned(2, exchange=e[0].exchange)),
             "two parties of the transcript have the same exchange",
         ),
+        *(
+            (replace(TRANSCRIPT, curator=party.public_key), "the curator of the transcript is a party of the roster")
+            for party in IDENTITIES
+        ),
     ]
     for transcript, sentence in cases:
         assert sentence in failure(partial(check_transcript, transcript, STUDY, STUDY_HASH))
 
 
-@pytest.mark.parametrize("field", ["protocol", "study", "key", "enrolments"])
+@pytest.mark.parametrize("field", ["protocol", "study", "key", "curator", "enrolments"])
 @pytest.mark.parametrize("value", [None, 5, "xyz", [1], {"a": 1}])
 def test_malformed_transcripts_are_refused(field: str, value: Any) -> None:
     assert failure(lambda: parse_transcript({**TRANSCRIPT.to_json(), field: value}))
 
 
-@pytest.mark.parametrize("field", ["protocol", "study", "key", "enrolments"])
+@pytest.mark.parametrize("field", ["protocol", "study", "key", "curator", "enrolments"])
 def test_transcripts_without_a_field_are_refused(field: str) -> None:
     whole = TRANSCRIPT.to_json()
     assert "malformed" in failure(lambda: parse_transcript({k: v for k, v in whole.items() if k != field}))

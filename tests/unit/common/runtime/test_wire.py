@@ -8,11 +8,13 @@ from typing import Any
 import grpc
 import pytest
 
+from synod.common.crypto.certificates import Holder, Role
 from synod.common.runtime import wire
 from synod.common.runtime.errors import OUTCOMES, Code, SynodError
 from synod.common.runtime.wire import (
     CHUNK_BYTES,
     MESSAGE_BYTES,
+    caller,
     caller_name,
     chunks_of,
     explain,
@@ -49,7 +51,7 @@ class Context:
         raise FailedCall(status, details, trailing_metadata)
 
     def auth_context(self) -> dict[str, Any] | None:
-        return None if self._names is None else {"x509_common_name": self._names}
+        return None if self._names is None else {"peer_uri": self._names}
 
 
 def failed_call(error: SynodError) -> FailedCall:
@@ -82,7 +84,16 @@ UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
 @pytest.mark.parametrize(
     ("call", "code", "sentence"),
     [
-        (FailedCall(grpc.StatusCode.RESOURCE_EXHAUSTED, "too large"), Code.INVALID, "over the limit of 1 MiB"),
+        (
+            FailedCall(grpc.StatusCode.RESOURCE_EXHAUSTED, "SERVER: Received message larger than max (2 vs. 1)"),
+            Code.INVALID,
+            "over the limit of 1 MiB",
+        ),
+        (
+            FailedCall(grpc.StatusCode.RESOURCE_EXHAUSTED, "Concurrent RPC limit exceeded!"),
+            Code.UNREACHABLE,
+            "curator:1 has as many calls open as it takes",
+        ),
         (FailedCall(grpc.StatusCode.DEADLINE_EXCEEDED), Code.UNREACHABLE, "curator:1 did not answer in time"),
         (FailedCall(grpc.StatusCode.INTERNAL, "boom"), Code.INTERNAL, "the call to curator:1 failed (INTERNAL)"),
         (FailedCall(grpc.StatusCode.UNKNOWN, None), Code.INTERNAL, "the call to curator:1 failed (UNKNOWN)"),
@@ -166,15 +177,22 @@ def test_chunks_fit_a_message_and_add_up(size: int) -> None:
     assert all(len(chunk) <= CHUNK_BYTES < MESSAGE_BYTES for chunk in chunks)
 
 
+def test_the_caller_is_known_by_its_certificate() -> None:
+    call: Any = Context([b"synod:party:north"])
+    assert caller(call) == Holder(Role.PARTY, "north")
+    assert caller_name(call) == "north"
+
+
 @pytest.mark.parametrize(
-    ("names", "name"),
-    [(None, ""), ([], ""), ([b"north"], "north"), ([b"north", b"south"], "north"), ([b"\xff"], "\ufffd")],
+    "uris", [None, [], [b"north"], [b"\xff"], [b"synod:party:north", b"synod:party:south"], [b"synod:party:\xff"]]
 )
-def test_the_caller_is_known_by_its_certificate(names: list[bytes] | None, name: str) -> None:
-    assert caller_name(Context(names)) == name  # type: ignore[arg-type]
+def test_a_caller_without_one_role_and_one_name_is_nobody(uris: list[bytes] | None) -> None:
+    with pytest.raises(SynodError, match="does not say whether") as caught:
+        caller_name(Context(uris))  # type: ignore[arg-type]
+    assert caught.value.code is Code.UNAUTHENTICATED
 
 
 def test_there_is_no_plaintext_port() -> None:
     source = inspect.getsource(wire)
     assert "insecure" not in source
-    assert "require_client_auth=True" in source
+    assert "require_client_authentication=True" in source

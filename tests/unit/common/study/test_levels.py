@@ -98,6 +98,10 @@ def test_bins_join_in_equal_runs() -> None:
     assert joined(integer("x", 0, 39, bins=4, spikes=[3, 30]), 4) == [0, 1, 2, 3, 0, 3]
 
 
+def test_a_single_bin_and_its_spikes_join_in_runs() -> None:
+    assert joined(integer("x", 0, 9, bins=1, spikes=[0, 1, 2, 3, 4]), 3) == [0, 0, 1, 1, 2, 2]
+
+
 def test_categories_are_cut_along_their_taxonomy() -> None:
     deep = tree("x", [["a", "b", ["c", "d"]], ["e", ["f", "g"]]])
     assert joined(deep, 6) == [0, 1, 2, 2, 3, 4, 4]

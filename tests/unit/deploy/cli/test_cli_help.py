@@ -14,10 +14,10 @@ PROMISED = [
     "verify",
     "evaluate",
     "curator serve",
-    "certs init", "certs issue",
+    "certs init", "certs issue", "certs sign", "certs revoke",
     "study check", "study draft", "study forecast", "study submit", "study status", "study fetch", "study abort",
     "party serve", "party init", "party fingerprint", "party approve", "party revoke", "party ledger",
-    "party ledger export", "party doctor",
+    "party ledger export", "party doctor", "party request-certificate",
 ]  # fmt: skip
 
 

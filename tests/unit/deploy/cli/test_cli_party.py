@@ -146,6 +146,29 @@ def test_approve_shows_what_is_vouched_for_and_reserves(config: Path) -> None:
     assert (state["spent"], state["held"], state["cap"]) == ("epsilon:0", "epsilon:1", "epsilon:2")
 
 
+@pytest.mark.parametrize("stdin", ["", "y\n", "yes\n"])
+def test_without_a_terminal_and_without_yes_nothing_is_approved(config: Path, stdin: str) -> None:
+    ending = synod("party", "approve", study_for(config), "--config", config, stdin=stdin)
+    told = complaint(ending, 3)
+    assert "standard input is not a terminal. Nothing was reserved." in told
+    assert "`--yes`" in told
+    assert ledger(config)["held"] == "epsilon:0"
+    assert not (config.parent / "state" / "snapshots").exists()
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "held"), [("y", 0, "epsilon:1"), ("n", 3, "epsilon:0"), ("", 3, "epsilon:0")]
+)
+def test_on_a_terminal_a_person_is_asked(
+    config: Path, monkeypatch: pytest.MonkeyPatch, answer: str, code: int, held: str
+) -> None:
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
+    ending = synod("party", "approve", study_for(config), "--config", config, stdin=f"{answer}\n")
+    assert ending.code == code
+    assert "Approve, vouching for this roster?" in ending.out
+    assert ledger(config)["held"] == held
+
+
 def test_a_dry_run_reserves_nothing(config: Path) -> None:
     ending = party("approve", config, study_for(config), "--dry-run")
     assert ending.code == 0
@@ -394,7 +417,7 @@ def test_serve_with_the_certificate_of_another(config: Path, tmp_path: Path) -> 
     synod("certs", "issue", tmp_path / "certs", "valley")
     for source, target in (("ca.pem", "ca.pem"), ("valley.pem", "north.pem"), ("valley.key", "north.key")):
         shutil.copy(tmp_path / "certs" / source, config.parent / target)
-    assert "is for valley, not for north" in complaint(party("serve", config), 4)
+    assert "is for the party valley, not for the party north" in complaint(party("serve", config), 4)
 
 
 def test_doctor_names_what_fails_first(config: Path, tmp_path: Path) -> None:

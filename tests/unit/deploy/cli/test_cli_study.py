@@ -68,7 +68,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
         "Put it in quotes",
     ),
     "twice the same attribute": (
-        {"schema": [{"name": "a", "type": "integer", "min": 0, "max": 1}] * 2},
+        {"schema": [{"name": "a", "type": "integer", "min": 0, "max": 1} for _ in range(2)]},
         "the attribute a appears twice",
     ),
 }
@@ -310,7 +310,7 @@ def test_draft_of_what_is_no_table(tmp_path: Path, content: bytes) -> None:
     for name in ("t.csv", "t.parquet"):
         (tmp_path / name).write_bytes(content)
         told = complaint(synod("study", "draft", tmp_path / name), 2)
-        assert "cannot be read as a table" in told
+        assert f"{name} cannot be read as a {name[2:].upper()} table" in told
 
 
 def test_draft_of_no_file(tmp_path: Path) -> None:

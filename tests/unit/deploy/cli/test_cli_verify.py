@@ -29,7 +29,7 @@ def release(released: Path, tmp_path: Path) -> Path:
 
 
 def write_trust(path: Path, *names: str) -> Path:
-    lines = [f"{identity_of(name).fingerprint}  # {name}" for name in names]
+    lines = [f"{name} {identity_of(name).fingerprint}  # by phone" for name in names]
     path.write_text("# compared by phone\n" + "\n".join(lines) + "\n")
     return path
 
@@ -40,20 +40,26 @@ def test_a_sound_release(release: Path) -> None:
     for name in SIGNERS:
         assert f"{name} signed with {identity_of(name).fingerprint}" in ending.out
     assert "NOT proven: who signed it" in ending.out
+    assert "--  not proven: who the curator and the parties are" in ending.out
+    assert "--  not proven: that the published numbers follow from the answers" in ending.out
+    assert "ok  all 3 parties signed the hashes of their answers, 6 in all" in ending.out
 
 
 def test_who_signed_is_proven_with_fingerprints(release: Path, tmp_path: Path) -> None:
     ending = synod("verify", release, "--trust", write_trust(tmp_path / "trust", *SIGNERS))
     assert (ending.code, ending.err) == (0, "")
-    assert "every signer is one that you trust" in ending.out
+    assert "every signer is the one that you named" in ending.out
+    assert "ok  the curator and all parties have the keys that the trust file names" in ending.out
     assert "NOT" not in ending.out
+    assert "who the curator" not in ending.out
+    assert "--  not proven: that the parties' rows are true" in ending.out
 
 
 @pytest.mark.parametrize("missing", SIGNERS)
 def test_one_stranger_is_enough_to_fail(release: Path, tmp_path: Path, missing: str) -> None:
     trust = write_trust(tmp_path / "trust", *(name for name in SIGNERS if name != missing))
     ending = synod("verify", release, "--trust", trust)
-    assert f"{missing} signed with a key that is not among" in complaint(ending, 5)
+    assert f"the trust file does not name the key of {missing}." in complaint(ending, 5)
     assert ending.out == ""
 
 
@@ -71,7 +77,16 @@ def test_a_fingerprint_after_a_name_is_good_for_that_name_alone(release: Path, t
     assert synod("verify", release, "--trust", trust).code == 0
     swapped = {**keys, "north": keys["valley"], "valley": keys["north"]}
     trust.write_text("".join(f"{name} {key}\n" for name, key in swapped.items()))
-    assert "north signed with a key that is not among" in complaint(synod("verify", release, "--trust", trust), 5)
+    assert "the key of north is not the one" in complaint(synod("verify", release, "--trust", trust), 5)
+
+
+def test_a_fingerprint_without_a_name_is_refused_with_what_to_write(release: Path, tmp_path: Path) -> None:
+    trust = write_trust(tmp_path / "trust", *SIGNERS)
+    trust.write_text(trust.read_text() + f"{identity_of('north').fingerprint}\n")
+    told = complaint(synod("verify", release, "--trust", trust), 2)
+    assert "line 6 of" in told
+    assert "does not say whose it is" in told
+    assert "`curator sha256:...`" in told
 
 
 def change_manifest(folder: Path, change: Callable[[dict[str, Any]], Any], *, sign: bool) -> None:
@@ -134,6 +149,14 @@ CHANGES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a party less": lambda m: m["parties"].pop("valley"),
     "a party more": lambda m: m["parties"].update(ghost=m["parties"]["valley"]),
     "accounts swapped": lambda m: m["parties"].update(north=m["parties"]["valley"]),
+    "no signatures on queries": lambda m: m.update(query_signatures={}),
+    "a malformed signature on a query": lambda m: m["query_signatures"].update(moments="zz"),
+    "a signature on a query less": lambda m: m["query_signatures"].pop("rows"),
+    "another answer": lambda m: m["parties"]["north"]["steps"][0]["answer"].update(sha256="00" * 32),
+    "an answer's length": lambda m: m["parties"]["north"]["steps"][0]["answer"].update(bytes=1),
+    "a signature on an answer": lambda m: m["parties"]["north"]["steps"][0].update(signature="00" * 64),
+    "another curator": lambda m: m["transcript"].update(curator="00" * 32),
+    "an unsigned transcript": lambda m: m["transcript"].pop("signature"),
     "an enrolment less": lambda m: m["transcript"]["enrolments"].pop(),
     "another exchange key": lambda m: m["transcript"]["enrolments"][0].update(exchange="00" * 32),
     "a file's facts": lambda m: m["files"].update({"model.json": "trust me"}),
@@ -156,13 +179,29 @@ def test_a_changed_manifest(release: Path, change: Callable[[dict[str, Any]], An
 
 
 def test_a_release_that_another_key_took_over(release: Path, tmp_path: Path) -> None:
-    """Anybody can sign a manifest again; only fingerprints tell."""
+    """Anybody can sign a manifest again, but the parties have signed for who seals it."""
     path = release / "manifest.json"
     manifest = json.loads(path.read_text())
     manifest.pop("signature")
     thief = identity_of("thief")
     manifest["signer"] = thief.public_key.hex()
     path.write_text(json.dumps({**manifest, "signature": thief.sign("manifest", manifest).hex()}))
+    for more in ((), ("--trust", write_trust(tmp_path / "trust", *SIGNERS))):
+        assert "sealed by another key" in complaint(synod("verify", release, *more), 5)
+
+
+def test_a_copy_for_spreadsheets_leaves_the_release_as_it_is(release: Path, tmp_path: Path) -> None:
+    target = tmp_path / "rows.csv"
+    assert synod("verify", release, "--spreadsheet", target).code == 0
+    assert target.read_bytes() == (release / "synthetic.csv").read_bytes(), "no text of this table is a formula"
     assert synod("verify", release).code == 0
-    ending = synod("verify", release, "--trust", write_trust(tmp_path / "trust", *SIGNERS))
-    assert "curator signed with a key" in complaint(ending, 5)
+    assert "is there already" in complaint(synod("verify", release, "--spreadsheet", target), 2)
+    for inside in (release / "rows.csv", release / ".." / "release" / "rows.csv"):
+        assert "is inside of the release" in complaint(synod("verify", release, "--spreadsheet", inside), 2)
+        assert not inside.exists()
+
+
+def test_no_copy_of_a_release_that_does_not_hold(release: Path, tmp_path: Path) -> None:
+    (release / "synthetic.csv").write_text("=1+1\n")
+    complaint(synod("verify", release, "--spreadsheet", tmp_path / "rows.csv"), 5)
+    assert not (tmp_path / "rows.csv").exists()

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+from synod.common.runtime.errors import SynodError
 from synod.party.table import source as opening
 from synod.party.table.source import count_rows
 from tests.support.sources import (
@@ -109,3 +110,23 @@ def test_csv_batches_follow_each_other(tmp_path: Path, monkeypatch: pytest.Monke
 def test_count_rows(tmp_path: Path, write: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "BATCH_ROWS", 3)
     assert count_rows(write(tmp_path, {"age": [1, 2, 3, 4], "x": ["a"] * 4})) == 4
+
+
+def test_too_many_columns_are_refused_before_arrow_sees_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    many, most = tmp_path / "many.csv", tmp_path / "most.csv"
+    many.write_text(",".join(f"c{i}" for i in range(10_001)) + "\n")
+    most.write_text(",".join(f"c{i}" for i in range(10_000)) + "\n")
+    assert len(opening.read_header(most)) == 10_000
+    pa.parquet.write_table(pa.table({f"c{i}": [1] for i in range(10_001)}), tmp_path / "many.parquet")
+    with pytest.raises(SynodError, match=r"many.parquet has more than 10,000 columns"):
+        opening.read_header(tmp_path / "many.parquet")
+    monkeypatch.setattr(pa.csv, "open_csv", None)
+    with pytest.raises(SynodError, match=r"many.csv has more than 10,000 columns"):
+        opening.read_header(many)
+
+
+def test_a_header_of_one_name_many_times_is_looked_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "same.csv"
+    path.write_text("a," * 9_999 + "a\n")
+    with pytest.raises(SynodError, match="the column a appears twice"):
+        opening.read_header(path)

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from synod.common.models.candidates import maximal_sets
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import check_within
-from synod.common.protocol.queries.parents import SCORES, Choice, ChooseParents
+from synod.common.protocol.queries.parents import SCORES, Choice, ChooseParents, list_choices
 from synod.common.protocol.queries.parsing import AnyQuery, parse_query, query_digest, read_query
 from synod.common.protocol.steps import Limit
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.features import sizes_of
 from synod.v1 import query_pb2 as pb
 from tests.support.queries import BITS, NETWORK, UNKNOWN_FIELD, refusal
-from tests.support.studies import categorical, integer, make_study
+from tests.support.studies import binary, categorical, integer, make_study
 
 ASKED = ChooseParents(placed=(0, 2), candidates=((1, (0, 2, 3)), (3, ())), count=2, max_cells=24, score="R")
 NO_CANDIDATES = "the query's candidates are not candidates among the study's features."
@@ -307,6 +307,20 @@ def test_a_limit_on_parents_is_kept() -> None:
     assert refusal(lambda: one.read_answer(payload, LEVELED), Code.CHECK_FAILED)
 
 
+def test_draws_of_an_ordered_question_that_are_choices_share_epsilon() -> None:
+    """With one parent at most, the first draw has one option, the second two, the third three: two are choices."""
+    method, schema = {"name": "independent"}, [binary(f"x{i}") for i in range(4)]
+    study = make_study(schema=schema, method=method, rows=(4000, 50, 60))
+    step = plan_study(study).step("choose-north")
+    query = ChooseParents((0,), ((1, (0,)), (2, (0, 1)), (3, (0, 1, 2))), 3, 4, "R", ordered=True)
+    query.check(study)
+    assert list_choices(query, study) == (False, True, True)
+    assert query.epsilon_each(step, study) == step.cost.epsilon / 2
+    assert replace(query, count=2).epsilon_each(step, study) == step.cost.epsilon
+    assert replace(query, count=1).epsilon_each(step, study) == 0
+    assert replace(query, ordered=False).epsilon_each(step, study) == step.cost.epsilon / 3
+
+
 def test_an_ordered_answer_keeps_the_order() -> None:
     ordered = replace(COARSE, candidates=((3, (0, 1, 2)), (2, (0, 1))), ordered=True)
     kept: list[Choice] = [(3, (4,)), (2, (5, 1))]
@@ -418,3 +432,16 @@ def test_a_question_with_more_options_than_the_study_allows_is_refused_before_th
     assert caught.value.code is Code.REFUSED
     single = tuple((feature, (0,)) for feature in range(1, 30))
     check_within(replace(query, candidates=single), step, study)
+
+
+@pytest.mark.parametrize("parents", [None, 3])
+def test_a_question_with_more_parents_than_the_study_allows_is_refused(parents: int | None) -> None:
+    """Candidates are many because parents are few: sets of any size of them would be too many to list."""
+    keys = {"name": "privbayes", "degree": 2, "max_candidates": 4000, "parameter_cells": 64}
+    study = make_study(schema=[categorical(f"x{i}", 2) for i in range(40)], rows=(9000, 9000, 9000), method=keys)
+    step = next(step for step in plan_study(study).steps if step.phase == "structure")
+    listed = tuple((x, tuple(y for y in range(40) if y != x)[: step.limit.candidates]) for x in range(1, 40))
+    query = ChooseParents((0,), listed, step.limit.tables, step.limit.cells, "F", max_parents=2)
+    check_within(query, step, study)
+    with pytest.raises(SynodError, match="has more options than the approved plan allows"):
+        check_within(replace(query, max_parents=parents), step, study)

@@ -1,0 +1,48 @@
+"""The tables of the curator's store, as the migrations that make them, in order."""
+
+MIGRATIONS = (
+    """
+CREATE TABLE studies (
+    study BLOB PRIMARY KEY, name TEXT NOT NULL UNIQUE, document BLOB NOT NULL, created INTEGER NOT NULL,
+    outcome TEXT, reason TEXT NOT NULL DEFAULT ''
+);
+CREATE TABLE rosters (party TEXT NOT NULL, study BLOB NOT NULL, key TEXT NOT NULL, PRIMARY KEY (party, study));
+CREATE TABLE enrolments (
+    study BLOB NOT NULL, party TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (study, party)
+);
+CREATE TABLE transcripts (study BLOB PRIMARY KEY, envelope BLOB NOT NULL);
+CREATE TABLE queries (
+    study BLOB NOT NULL, label TEXT NOT NULL, sequence INTEGER NOT NULL, body BLOB NOT NULL,
+    signature BLOB NOT NULL, opened INTEGER NOT NULL, answer BLOB, PRIMARY KEY (study, label)
+);
+CREATE TABLE notes (
+    study BLOB NOT NULL, label TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (study, label)
+);
+CREATE TABLE submissions (
+    study BLOB NOT NULL, label TEXT NOT NULL, party TEXT NOT NULL, header BLOB NOT NULL, payload BLOB NOT NULL,
+    PRIMARY KEY (study, label, party)
+);
+CREATE TABLE replies (
+    study BLOB NOT NULL, party TEXT NOT NULL, kind TEXT NOT NULL, PRIMARY KEY (study, party, kind)
+);
+CREATE TABLE heads (
+    identity BLOB NOT NULL, ledger BLOB NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL,
+    signature BLOB NOT NULL, PRIMARY KEY (identity, ledger)
+);
+""",
+    # A party's moves are found without a look at the studies that it is done with, however many have ended. An
+    # acknowledgement from before a study's end is forgotten, and so is an answer that came after it.
+    """
+ALTER TABLE rosters ADD COLUMN acknowledged INTEGER NOT NULL DEFAULT 0;
+UPDATE rosters SET acknowledged = 1 WHERE EXISTS (
+    SELECT 1 FROM replies JOIN studies USING (study)
+    WHERE replies.study = rosters.study AND replies.party = rosters.party AND kind = 'acknowledged'
+        AND outcome IS NOT NULL
+);
+DELETE FROM replies WHERE kind = 'acknowledged';
+CREATE INDEX open_studies ON studies (study) WHERE outcome IS NULL;
+CREATE INDEX unacknowledged ON rosters (party, study) WHERE acknowledged = 0;
+CREATE INDEX roster_keys ON rosters (party, key);
+UPDATE submissions SET payload = x'' WHERE study IN (SELECT study FROM studies WHERE outcome IS NOT NULL);
+""",
+)
