@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from types import MappingProxyType
 
 from synod.deploy.launch.interrupts import terminated_as_interrupted
@@ -17,6 +18,7 @@ BIN = Path(sys.executable).parent
 POLL_SECONDS = 0.2
 PATIENCE = {signal.SIGINT: 40.0, signal.SIGTERM: 5.0, signal.SIGKILL: 5.0}
 TOLD = 4000
+QUESTION = b"[y/N]"
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -26,7 +28,8 @@ def started(
 ) -> Iterator[Started]:
     """Bash at work on a script, in a process group of its own that is ended at the end; stops at the first failure.
 
-    What is `typed` comes in through a terminal; where nothing is, there is none.
+    What is `typed` comes in through a terminal, one line for each question as it is asked: a command before it would
+    take what is typed too early. Where nothing is, there is no terminal.
     """
     keyboard, stdin = os.openpty() if typed else (None, subprocess.DEVNULL)
     log = folder.parent / f"{folder.name}-{time.monotonic_ns()}.told"
@@ -43,12 +46,23 @@ def started(
     try:
         if keyboard is not None:
             os.close(stdin)
-            os.write(keyboard, typed.encode())
+            Thread(target=_answer, args=(process, log, keyboard, typed), daemon=True).start()
         yield Started("bash", process, log)
     finally:
         end_group(process)
         if keyboard is not None:
             os.close(keyboard)
+
+
+def _answer(process: "subprocess.Popen[bytes]", log: Path, keyboard: int, typed: str) -> None:
+    """Types the next line at every question, until the process ends."""
+    answered = 0
+    lines = typed.splitlines(keepends=True)
+    while process.poll() is None and answered < len(lines):
+        if log.read_bytes().count(QUESTION) > answered:
+            os.write(keyboard, lines[answered].encode())
+            answered += 1
+        time.sleep(POLL_SECONDS)
 
 
 def end_group(process: "subprocess.Popen[bytes]") -> None:
