@@ -13,7 +13,7 @@ CREATE TABLE enrolments (
 CREATE TABLE transcripts (study BLOB PRIMARY KEY, envelope BLOB NOT NULL);
 CREATE TABLE queries (
     study BLOB NOT NULL, label TEXT NOT NULL, sequence INTEGER NOT NULL, body BLOB NOT NULL,
-    signature BLOB NOT NULL, opened INTEGER NOT NULL, answer BLOB, PRIMARY KEY (study, label)
+    opened INTEGER NOT NULL, answer BLOB, PRIMARY KEY (study, label)
 );
 CREATE TABLE notes (
     study BLOB NOT NULL, label TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (study, label)
@@ -31,8 +31,10 @@ CREATE TABLE heads (
 );
 """,
     # A party's moves are found without a look at the studies that it is done with, however many have ended. An
-    # acknowledgement from before a study's end is forgotten, and so is an answer that came after it.
+    # acknowledgement from before a study's end is forgotten, and so is an answer that came after it. A query from
+    # before queries were signed has no signature, and no party answers it any more.
     """
+ALTER TABLE queries ADD COLUMN signature BLOB NOT NULL DEFAULT x'';
 ALTER TABLE rosters ADD COLUMN acknowledged INTEGER NOT NULL DEFAULT 0;
 UPDATE rosters SET acknowledged = 1 WHERE EXISTS (
     SELECT 1 FROM replies JOIN studies USING (study)

@@ -249,7 +249,8 @@ class Store:
                 raise SynodError(Code.CHECK_FAILED, f"on replay, the query of round {label} is not the logged one.")
             return None if rows[0][1] is None else bytes(rows[0][1])
         self._write(
-            "INSERT INTO queries SELECT ?, ?, count(*) + 1, ?, ?, ?, NULL FROM queries WHERE study = ?",
+            "INSERT INTO queries (study, label, sequence, body, signature, opened)"
+            " SELECT ?, ?, count(*) + 1, ?, ?, ? FROM queries WHERE study = ?",
             study_hash, label, body, signature, now, study_hash,
         )  # fmt: skip
         return None
@@ -367,9 +368,8 @@ class Store:
 
     def highest_head(self, identity: bytes, ledger: bytes) -> SeenHead | None:
         """The highest head seen of a ledger."""
-        rows = self._rows(
-            "SELECT sequence, hash, signature FROM heads WHERE identity = ? AND ledger = ?", identity, ledger
-        )
+        statement = "SELECT sequence, hash, signature FROM heads WHERE identity = ? AND ledger = ?"
+        rows = self._rows(statement, identity, ledger)
         return SeenHead(ledger, *rows[0]) if rows else None
 
     @contextmanager

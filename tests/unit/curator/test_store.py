@@ -421,8 +421,12 @@ def test_an_upgrade_leaves_the_answers_of_a_running_study(tmp_path: Path) -> Non
         old.execute("INSERT INTO studies VALUES (?, ?, ?, 1, NULL, '')", (study.digest(), study.name, document))
         submission = (study.digest(), "moments", "north", b"{}", b"answer")
         old.execute("INSERT INTO submissions VALUES (?, ?, ?, ?, ?)", submission)
+        old.execute("INSERT INTO queries VALUES (?, 'moments', 1, ?, 6, NULL)", (study.digest(), b"q1"))
     store = Store(tmp_path)
     assert list(store.payloads(study.digest(), "moments", ["north"])) == [b"answer"]
+    assert (store.query(study.digest(), "moments"), store.query_signature(study.digest(), "moments")) == (b"q1", b"")
+    store.open_query(study.digest(), "rows", b"q2", signature=b"signed", now=7)
+    assert store.query_signature(study.digest(), "rows") == b"signed"
     store.close()
 
 
