@@ -148,11 +148,11 @@ def _draw_unit(n: int, *, coins: Coins) -> int:
 
 def check_public_key(n: int, h_s: int, bits: int) -> PublicKey:
     """The key a party was given, if it passes step 5 of the protocol: right size, odd, no small factor, not a perfect
-    power, not prime, and an obfuscator that is a unit.
+    power, not prime, and an obfuscator that is a unit and neither 1 nor -1 modulo n.
 
-    Guarantee: a modulus that anybody could factor in one of these ways, or in which the ciphertexts of outsiders would
-    not be hidden, is refused. None on confidentiality towards the curator, which may cheat with its key in other ways:
-    against that the masks protect.
+    Guarantee: a modulus that anybody could factor in one of these ways is refused, and an obfuscator that hides nothing
+    at a glance. That h_s is an n-th power cannot be seen without the private key. None on confidentiality towards the
+    curator, which may cheat with its key in other ways: against that the masks protect.
     """
     if n.bit_length() != bits or n < 0:
         raise check_failed(f"The Paillier modulus does not have the {bits} bits that the study says.")
@@ -168,6 +168,8 @@ def check_public_key(n: int, h_s: int, bits: int) -> PublicKey:
         raise check_failed("The obfuscator h_s is not between 1 and the square of the Paillier modulus.")
     if gmpy2.gcd(h_s, n) != 1:
         raise check_failed("The obfuscator h_s shares a factor with the Paillier modulus.")
+    if h_s % n in (1, n - 1):
+        raise check_failed("The obfuscator h_s is 1 or -1 modulo the Paillier modulus: it would hide nothing.")
     return PublicKey(n, h_s)
 
 

@@ -177,6 +177,7 @@ def test_party_refuses_an_unsound_key() -> None:
         "even": [(n - 1, h_s, 256)],
         "between": [(n, 1, 256), (n, 0, 256), (n, -h_s, 256), (n, n * n, 256)],
         "factor": [(n, secret.p, 256), (n, secret.q * 5, 256), (n, n, 256)],
+        "hide nothing": [(n, n * n - 1, 256), (n, 1 + n, 256), (n, n - 1, 256)],
     }
     for word, cases in unsound.items():
         for case in cases:
