@@ -1,5 +1,10 @@
-"""What stands before every method of a server, whatever its kind: a call is admitted or refused before it runs."""
+"""What stands before every method of a server, whatever its kind: a call is admitted or refused before it runs.
 
+gRPC reads the message of a method with a single one before it calls the method, for as long as that takes. So all
+methods are served as if they took a stream: a call is admitted first, and its message read then, within a time.
+"""
+
+import asyncio
 import inspect
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -9,19 +14,14 @@ from typing import Any, TypeAlias
 
 import grpc
 
-from synod.common.runtime.errors import SynodError
+from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.wire import fail
 
 Call = grpc.aio.ServicerContext[Any, Any]
 Details = grpc.HandlerCallDetails
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"  # grpc's own class takes no parameters when it runs
 Found: TypeAlias = "grpc.RpcMethodHandler[Any, Any] | None"
-_MAKERS: dict[tuple[bool, bool], tuple[str, Callable[..., Handler]]] = {
-    (False, False): ("unary_unary", grpc.unary_unary_rpc_method_handler),
-    (False, True): ("unary_stream", grpc.unary_stream_rpc_method_handler),
-    (True, False): ("stream_unary", grpc.stream_unary_rpc_method_handler),
-    (True, True): ("stream_stream", grpc.stream_stream_rpc_method_handler),
-}
+MESSAGE_SECONDS = 30.0
 
 
 class Admission(grpc.aio.ServerInterceptor):
@@ -39,29 +39,42 @@ class Admission(grpc.aio.ServerInterceptor):
         if handler is None:
             return None
         service = str(handler_call_details.method).split("/")[1]
-        kind, make = _MAKERS[bool(handler.request_streaming), bool(handler.response_streaming)]
+        found: Any = handler
+        if handler.response_streaming:
+            method, make = found.stream_stream or found.unary_stream, grpc.stream_stream_rpc_method_handler
+        else:
+            method, make = found.stream_unary or found.unary_unary, grpc.stream_unary_rpc_method_handler
         return make(
-            self._guard(getattr(handler, kind), service),
+            self._guard(method, service, takes_stream=bool(handler.request_streaming)),
             request_deserializer=handler.request_deserializer,
             response_serializer=handler.response_serializer,
         )
 
-    def _guard(self, method: Callable[..., Any], service: str) -> Callable[..., Any]:
+    def _guard(self, method: Callable[..., Any], service: str, *, takes_stream: bool) -> Callable[..., Any]:
         @wraps(method)
-        async def reply(request: Any, call: Call) -> Any:
+        async def reply(messages: AsyncIterator[Any], call: Call) -> Any:
             try:
                 with self.admit(service, call):
-                    return await method(request, call)
+                    return await method(messages if takes_stream else await _read_one(messages), call)
             except SynodError as error:
                 await fail(call, error)
 
         @wraps(method)
-        async def stream(request: Any, call: Call) -> AsyncIterator[Any]:
+        async def stream(messages: AsyncIterator[Any], call: Call) -> AsyncIterator[Any]:
             try:
                 with self.admit(service, call):
-                    async for part in method(request, call):
+                    async for part in method(messages if takes_stream else await _read_one(messages), call):
                         yield part
             except SynodError as error:
                 await fail(call, error)
 
         return stream if inspect.isasyncgenfunction(method) else reply
+
+
+async def _read_one(messages: AsyncIterator[Any]) -> Any:
+    try:
+        return await asyncio.wait_for(anext(messages), MESSAGE_SECONDS)
+    except StopAsyncIteration:
+        raise SynodError(Code.INVALID, "the call came without its message.") from None
+    except TimeoutError:
+        raise SynodError(Code.UNREACHABLE, "the call's message did not come in time.") from None

@@ -2,8 +2,8 @@
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 from synod.common.crypto.certificates import Holder, Role
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.wire import explain, open_server
+from synod.curator import admission
 from synod.curator.quotas import MOST_CALLS_OF_A_NAME, MOST_CALLS_OF_STRANGERS, Quotas
 from tests.support.curators import CallOf
 
@@ -100,17 +101,29 @@ async def stream(request: Any, call: Any) -> AsyncIterator[str]:
     yield f"{request} for {call.name}"
 
 
+async def reply_to_stream(messages: AsyncIterator[Any], call: Any) -> str:
+    return f"{await anext(messages)} for {call.name}"
+
+
+async def stream_to_stream(messages: AsyncIterator[Any], call: Any) -> AsyncIterator[str]:
+    yield f"{await anext(messages)} for {call.name}"
+
+
 HANDLERS: list[tuple[Callable[..., Any], str, Callable[..., Any]]] = [
     (grpc.unary_unary_rpc_method_handler, "unary_unary", reply),
     (grpc.unary_stream_rpc_method_handler, "unary_stream", stream),
     (grpc.unary_stream_rpc_method_handler, "unary_stream", reply),
-    (grpc.stream_unary_rpc_method_handler, "stream_unary", reply),
-    (grpc.stream_stream_rpc_method_handler, "stream_stream", stream),
+    (grpc.stream_unary_rpc_method_handler, "stream_unary", reply_to_stream),
+    (grpc.stream_stream_rpc_method_handler, "stream_stream", stream_to_stream),
 ]
 
 
+async def one_message() -> AsyncIterator[str]:
+    yield "work"
+
+
 async def carry_out(method: Callable[..., Any], name: str) -> Any:
-    answer = method("work", Call(name))
+    answer = method(one_message(), Call(name))
     return await answer if isinstance(answer, Awaitable) else [part async for part in answer]
 
 
@@ -119,6 +132,7 @@ def test_every_kind_of_method_is_within_the_quotas(
     make: Callable[..., Any], kind: str, method: Callable[..., Any]
 ) -> None:
     quotas = make_quotas()
+    served = "stream_" + kind.split("_")[1]
     handler = make(method, request_deserializer=bytes.fromhex, response_serializer=bytes.hex)
 
     async def found(details: Any) -> Any:
@@ -128,11 +142,11 @@ def test_every_kind_of_method_is_within_the_quotas(
         within: Any = await quotas.intercept_service(found, WORK)
         assert (within.request_deserializer, within.response_serializer) == (bytes.fromhex, bytes.hex)
         for _ in range(2 * MOST_CALLS_OF_A_NAME):
-            assert await carry_out(getattr(within, kind), "north") == await carry_out(method, "north")
+            assert await carry_out(getattr(within, served), "north") in ("work for north", ["work for north"])
         with ExitStack() as calls:
             fill(quotas, calls, *["north"] * MOST_CALLS_OF_A_NAME)
             with pytest.raises(Refused, match="UNAVAILABLE"):
-                await carry_out(getattr(within, kind), "north")
+                await carry_out(getattr(within, served), "north")
         assert not quotas._open
 
     asyncio.run(scene())
@@ -172,6 +186,49 @@ def test_a_server_with_as_many_calls_as_it_takes_says_try_again() -> None:
             assert explain(error, "curator:1").code is Code.UNREACHABLE
             for call in waiting:
                 call.cancel()
+        await server.stop(None)
+
+    with tempfile.TemporaryDirectory(prefix="synod-") as folder:
+        asyncio.run(scene(f"unix:{Path(folder) / 'socket'}"))
+
+
+def test_a_call_without_its_message_is_admitted_first_and_ended_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """GRPC would wait for the message before anybody is asked, and such calls would fill the server."""
+    monkeypatch.setattr(admission, "MESSAGE_SECONDS", 0.5)
+    admitted: list[str] = []
+
+    class Counting(admission.Admission):
+        @contextmanager
+        def admit(self, service: str, call: Any) -> Iterator[None]:
+            admitted.append(service)
+            yield
+
+    async def echo(request: bytes, call: Any) -> bytes:
+        return request
+
+    async def silence() -> AsyncIterator[bytes]:
+        await asyncio.sleep(SECONDS)
+        yield b""
+
+    async def nothing() -> AsyncIterator[bytes]:
+        for part in list[bytes]():
+            yield part
+
+    async def scene(address: str) -> None:
+        server = open_server(most_calls=9, interceptors=[Counting(), Counting()])
+        methods: dict[str, Any] = {"Echo": grpc.unary_unary_rpc_method_handler(echo)}
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test", methods),))
+        server.add_insecure_port(address)
+        await server.start()
+        async with grpc.aio.insecure_channel(address) as channel:
+            ask: Any = channel.unary_unary("/test/Echo")
+            begin: Any = channel.stream_unary("/test/Echo")
+            assert await ask(b"hello") == b"hello"
+            with pytest.raises(grpc.RpcError, match="did not come in time"):
+                await asyncio.wait_for(begin(silence()), SECONDS / 2)
+            with pytest.raises(grpc.RpcError, match="came without its message"):
+                await asyncio.wait_for(begin(nothing()), SECONDS / 2)
+        assert admitted == ["test"] * 6
         await server.stop(None)
 
     with tempfile.TemporaryDirectory(prefix="synod-") as folder:
