@@ -25,8 +25,9 @@ from synod.common.protocol.transcript import Enrolment
 from synod.common.study.study import Study, parse_study
 from synod.curator.context import Changes, Context, Subject
 from synod.curator.party_handler import PartyHandler
+from synod.curator.records import State
 from synod.curator.rpc import PartyServicer
-from synod.curator.store import State, Store
+from synod.curator.store import Store
 from synod.v1 import party_pb2 as pb
 
 PARTIES = 200

@@ -19,7 +19,7 @@ from synod.common.protocol.transcript import Enrolment, Transcript, check_enrolm
 from synod.common.runtime.errors import Code, SynodError, check_failed
 from synod.curator.checks import check_account, check_header, check_payload
 from synod.curator.context import Context
-from synod.curator.store import PendingStudy, SeenHead, State, StudyRecord
+from synod.curator.records import PendingStudy, SeenHead, State, StudyRecord
 
 
 class MoveKind(Enum):

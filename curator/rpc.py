@@ -14,7 +14,7 @@ from synod.common.runtime.errors import Code, SynodError, invalid
 from synod.common.runtime.wire import CHUNK_BYTES, UPLOAD_SECONDS, caller_name, chunks_of, replies, streams
 from synod.curator.context import Context
 from synod.curator.party_handler import DeclineReason, DocumentKind, MoveKind, OpenRound, PartyHandler
-from synod.curator.store import SeenHead
+from synod.curator.records import SeenHead
 from synod.curator.study_handler import StudyHandler
 from synod.curator.uploads import Upload, Uploads
 from synod.v1 import party_pb2 as pb

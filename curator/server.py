@@ -29,9 +29,9 @@ from synod.common.runtime.locks import exclusive_lock
 from synod.common.runtime.settings import CuratorSettings
 from synod.common.runtime.watched import Watched
 from synod.common.runtime.wire import open_server, server_credentials
-from synod.curator.access import Access
+from synod.curator.callers.access import Access
+from synod.curator.callers.quotas import MOST_CALLS, Quotas
 from synod.curator.context import Changes, Context
-from synod.curator.quotas import MOST_CALLS, Quotas
 from synod.curator.rpc import PartyServicer, StudyServicer
 from synod.curator.store import Store
 from synod.curator.study_handler import StudyHandler

@@ -23,8 +23,8 @@ from synod.common.study.study import Study
 from synod.curator.combine import combine
 from synod.curator.context import Context
 from synod.curator.methods.base import publish
+from synod.curator.records import State
 from synod.curator.release.files import write_release
-from synod.curator.store import State
 
 log = logging.getLogger("synod.curator")
 

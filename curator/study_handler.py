@@ -18,8 +18,8 @@ from synod.common.runtime.files import write_private_file
 from synod.common.runtime.jsontext import DocumentError, read_json
 from synod.common.study.study import Study, parse_study
 from synod.curator.context import Context
+from synod.curator.records import OpenQuery, State, StudyRecord
 from synod.curator.session import Session
-from synod.curator.store import OpenQuery, State, StudyRecord
 from synod.v1 import study_pb2 as pb
 
 log = logging.getLogger("synod.curator")

@@ -25,8 +25,9 @@ from synod.curator import rpc as rpc_module
 from synod.curator import store as store_module
 from synod.curator.context import Context
 from synod.curator.party_handler import MOST_CLOSING_MOVES, PartyHandler
+from synod.curator.records import State
 from synod.curator.rpc import CHECKED_AT_ONCE, PartyServicer
-from synod.curator.store import State, Store
+from synod.curator.store import Store
 from synod.v1 import party_pb2 as pb
 from tests.support.curators import CallOf, make_context, open_moments, stored_answer
 from tests.support.keys import identity_of

@@ -16,7 +16,7 @@ from synod.common.protocol.queries.marginals import LocalMarginals
 from synod.common.protocol.steps import Step
 from synod.common.study.study import Study
 from synod.curator import combine
-from synod.curator.store import State
+from synod.curator.records import State
 from synod.party import answer
 from synod.party.count.tables import noisy_counts
 from tests.support.simulation import ROWS, SimulatedSite, World, make_site, run_world

@@ -14,7 +14,7 @@ from synod.common.crypto.certificates import Holder, Role, read_tls
 from synod.common.crypto.identity import Identity
 from synod.common.runtime.settings import TlsFiles
 from synod.common.runtime.wire import open_channel
-from synod.curator.quotas import MOST_CALLS_OF_A_NAME
+from synod.curator.callers.quotas import MOST_CALLS_OF_A_NAME
 from synod.party.approval import identity_path
 from synod.party.client import CuratorClient
 from synod.party.ledger import Ledger

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from synod.common.protocol.manifest import verify_release
+from synod.curator.records import State
 from synod.curator.release.redraw import redraw_rows
-from synod.curator.store import State
 from tests.support.simulated_processes import KILLS
 from tests.support.simulation import SimulatedSite, assert_sound, make_site, run_world
 from tests.support.studies import NAMES, categorical, integer

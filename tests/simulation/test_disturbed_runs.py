@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from synod.common.protocol.manifest import verify_release
+from synod.curator.records import State
 from synod.curator.release.redraw import redraw_rows
-from synod.curator.store import State
 from tests.support.simulated_lines import FAULTS
 from tests.support.simulated_processes import KILLS
 from tests.support.simulation import SimulatedSite, World, assert_sound, make_site, run_world

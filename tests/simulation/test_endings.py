@@ -9,7 +9,7 @@ import pytest
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.privacy.cost import FREE, Cost
 from synod.curator.party_handler import DocumentKind, PartyHandler
-from synod.curator.store import State
+from synod.curator.records import State
 from synod.curator.study_handler import StudyHandler
 from synod.party import daemon as daemon_module
 from synod.party.approval import revoke, snapshot_folder

@@ -10,7 +10,7 @@ import pytest
 from synod.common.privacy.cost import FREE, Cost
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study, parse_study
-from synod.curator.store import State
+from synod.curator.records import State
 from synod.party.approval import check_study, initialize, reserve
 from synod.party.ledger import LEDGER_FILE, Ledger
 from tests.support.simulation import START, SimulatedSite, World, assert_sound, make_site, run_world

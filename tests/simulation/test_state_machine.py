@@ -7,7 +7,7 @@ import pytest
 
 from synod.common.runtime.errors import SynodError
 from synod.curator.party_handler import DeclineReason
-from synod.curator.store import State
+from synod.curator.records import State
 from synod.curator.study_handler import StudyHandler
 from tests.support.simulated_processes import Killed
 from tests.support.simulation import LEGAL_MOVES, SimulatedSite, World, run_world

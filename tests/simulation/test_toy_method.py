@@ -26,7 +26,7 @@ from synod.common.study import study as studies
 from synod.common.study.study import Study, known_methods, parse_study
 from synod.curator import methods as curator_methods
 from synod.curator.methods import base
-from synod.curator.store import State
+from synod.curator.records import State
 from synod.deploy.simulate import publish_in_process
 from synod.deploy.study.forecast import compare_alternatives, forecast_study
 from synod.party.policy import check_policy

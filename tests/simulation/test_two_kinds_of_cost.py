@@ -10,7 +10,7 @@ from synod.common.protocol.manifest import verify_release
 from synod.common.protocol.plan import plan_study
 from synod.common.runtime.errors import SynodError
 from synod.common.study.study import Study, parse_study
-from synod.curator.store import State
+from synod.curator.records import State
 from synod.party.approval import check_study
 from tests.support.simulation import DATASET, SimulatedSite, World, make_site, run_world
 from tests.support.studies import NAMES

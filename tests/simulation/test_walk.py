@@ -11,7 +11,7 @@ from types import FrameType
 import pytest
 
 from synod.common.runtime.settings import PartySettings
-from synod.curator.store import State
+from synod.curator.records import State
 from tests.support.pages import ROOT
 from tests.support.simulation import World, make_site, settings_of
 

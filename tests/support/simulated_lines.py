@@ -8,8 +8,8 @@ from synod.common.crypto.identity import Identity
 from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import PROTOCOL, Enrolment
 from synod.common.runtime.errors import Code, SynodError
+from synod.curator.records import SeenHead
 from synod.curator.rpc import DECLINE_REASONS, DOCUMENT_KINDS, MOVE_KINDS
-from synod.curator.store import SeenHead
 from synod.party.client import Greeting
 from synod.party.ledger import Head
 from synod.v1 import party_pb2 as pb

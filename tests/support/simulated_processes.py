@@ -12,8 +12,9 @@ from synod.common.runtime.sqlite import open_database
 from synod.common.study.study import Study
 from synod.curator.context import Changes, Context, Subject
 from synod.curator.party_handler import PartyHandler
+from synod.curator.records import State
 from synod.curator.session import Session
-from synod.curator.store import State, Store
+from synod.curator.store import Store
 from tests.support.keys import identity_of, paillier_key
 
 SETTLE_SECONDS = 60.0

@@ -24,7 +24,8 @@ from synod.common.runtime.settings import PartySettings
 from synod.common.study.study import Study
 from synod.curator import store as store_module
 from synod.curator.inference import gaussian as hpdp_fit
-from synod.curator.store import State, Store
+from synod.curator.records import State
+from synod.curator.store import Store
 from synod.party import daemon as daemon_module
 from synod.party import ledger as ledger_module
 from synod.party.approval import identity_path, initialize

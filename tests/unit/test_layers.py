@@ -22,7 +22,7 @@ SHELLS = {
     "party/client.py",
     "party/daemon.py",
     "party/doctor.py",
-    "curator/admission.py",
+    "curator/callers/admission.py",
     "curator/context.py",
     "curator/server.py",
     "curator/rpc.py",

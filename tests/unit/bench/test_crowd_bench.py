@@ -7,7 +7,7 @@ import pytest
 from bench import crowd
 from bench.polling import make_study
 from synod.common.crypto.identity import Identity
-from synod.curator.quotas import MOST_CALLS_OF_A_NAME
+from synod.curator.callers.quotas import MOST_CALLS_OF_A_NAME
 from synod.curator.store import Store
 from synod.deploy.launch.processes import PROGRAM
 

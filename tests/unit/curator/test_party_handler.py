@@ -19,7 +19,7 @@ from synod.common.study.study import Study
 from synod.curator import party_handler as handler_module
 from synod.curator.context import Context
 from synod.curator.party_handler import DeclineReason, DocumentKind, MoveKind, NextMove, PartyHandler
-from synod.curator.store import SeenHead, State
+from synod.curator.records import SeenHead, State
 from tests.support.curators import Clock, enrol_all, hand_in, make_context, open_moments, stored_answer
 from tests.support.keys import identity_of, paillier_key
 from tests.support.parties import PartyUnderTest, make_transcript, open_parties, seal

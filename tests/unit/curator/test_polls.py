@@ -15,9 +15,9 @@ from synod.common.protocol.transcript import Enrolment
 from synod.common.study.study import Study
 from synod.curator.context import Changes, Context, Subject
 from synod.curator.party_handler import DeclineReason, NextMove, PartyHandler
+from synod.curator.records import State
 from synod.curator.rpc import PartyServicer
 from synod.curator.session import Session
-from synod.curator.store import State
 from synod.curator.study_handler import StudyHandler
 from synod.v1 import party_pb2 as pb
 from tests.support.curators import CallOf, make_context, make_session, make_submission

@@ -26,8 +26,9 @@ from synod.curator import session as session_module
 from synod.curator.context import Context
 from synod.curator.methods import hpdp_dp
 from synod.curator.party_handler import DeclineReason, PartyHandler
+from synod.curator.records import State
 from synod.curator.release import files as release
-from synod.curator.store import STORE_FILE, State, Store
+from synod.curator.store import STORE_FILE, Store
 from synod.party import answer
 from tests.support.curators import (
     WAIT_SECONDS,

@@ -14,8 +14,9 @@ from synod.common.protocol.transcript import Enrolment
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.sqlite import open_database
 from synod.common.study.study import Study
+from synod.curator.records import OpenQuery, PendingStudy, SeenHead, State
 from synod.curator.schema import MIGRATIONS
-from synod.curator.store import STORE_FILE, OpenQuery, PendingStudy, SeenHead, State, Store
+from synod.curator.store import STORE_FILE, Store
 from tests.support.curators import make_submission
 from tests.support.keys import identity_of
 from tests.support.studies import make_study

@@ -13,8 +13,8 @@ from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.files import write_private_file
 from synod.common.study.study import Study
 from synod.curator.context import Context
+from synod.curator.records import State
 from synod.curator.session import Session
-from synod.curator.store import State
 from synod.curator.study_handler import StudyHandler
 from synod.deploy.launch import launcher
 from synod.deploy.launch.launcher import launch

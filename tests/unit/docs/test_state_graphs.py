@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from synod.curator.store import State
+from synod.curator.records import State
 from tests.support.pages import FENCE, ROOT
 from tests.support.simulation import LEGAL_MOVES
 

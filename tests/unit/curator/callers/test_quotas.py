@@ -14,8 +14,8 @@ import pytest
 from synod.common.crypto.certificates import Holder, Role
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.wire import explain, open_server
-from synod.curator import admission
-from synod.curator.quotas import MOST_CALLS_OF_A_NAME, MOST_CALLS_OF_STRANGERS, Quotas
+from synod.curator.callers import admission
+from synod.curator.callers.quotas import MOST_CALLS_OF_A_NAME, MOST_CALLS_OF_STRANGERS, Quotas
 from tests.support.curators import CallOf
 
 SECONDS = 30.0

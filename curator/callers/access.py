@@ -14,7 +14,7 @@ from cryptography import x509
 from synod.common.crypto.certificates import Role, rejected
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.wire import caller, caller_certificate
-from synod.curator.admission import Admission, Call
+from synod.curator.callers.admission import Admission, Call
 
 MOST_CERTIFICATES = 1024
 

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from synod.common.crypto.certificates import Holder
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.wire import caller
-from synod.curator.admission import Admission, Call
+from synod.curator.callers.admission import Admission, Call
 
 MOST_CALLS = 4096
 MOST_CALLS_OF_A_NAME = 16  # a daemon has one; lost connections and an operator's commands add a few

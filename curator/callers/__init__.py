@@ -1,0 +1,1 @@
+"""Who may call the curator, and how many calls at once."""

@@ -1,0 +1,61 @@
+"""What the curator's store has of a study and its parties, as values."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from synod.common.crypto.identity import verify
+from synod.common.protocol.submission import head_statement
+from synod.common.study.study import Study
+
+
+class State(Enum):
+    """The life of a study."""
+
+    ENROLLING = "enrolling"
+    KEYED = "keyed"
+    RUNNING = "running"
+    PUBLISHED = "published"
+    ABORTED = "aborted"
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRecord:
+    """A study as the store has it."""
+
+    study_hash: bytes
+    study: Study
+    created: int
+    outcome: State | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PendingStudy:
+    """A study that a party is not done with: it has not ended, or the party has not acknowledged its end."""
+
+    study_hash: bytes
+    name: str
+    outcome: State | None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenQuery:
+    """A query in the log that has no answer yet."""
+
+    label: str
+    sequence: int
+    opened: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeenHead:
+    """The head of a party's ledger as it was signed; the party is held to it when it comes back."""
+
+    ledger: bytes
+    sequence: int
+    hash: bytes
+    signature: bytes
+
+    def is_signed_by(self, identity: bytes) -> bool:
+        """Whether the signature is this identity's."""
+        return verify(identity, "head", head_statement(self.sequence, self.hash, self.ledger), self.signature)
