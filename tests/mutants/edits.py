@@ -530,6 +530,32 @@ LEDGER = (
         ("a head tells the entry that it is of", "salt = secrets.token_hex(KEY_BYTES)", 'salt = "00" * KEY_BYTES'),
     ),
     *_edits(
+        "party/ledger.py",
+        "tests/adversary/test_erased_secrets.py",
+        ("a study's secret outlives it", '"DELETE FROM study_secrets WHERE', '"SELECT 1 FROM study_secrets WHERE'),
+        ("a study's answers outlive it", '"UPDATE answers SET payload', '"UPDATE answers SET header'),
+        ("a log keeps what a page does not", "        empty_log(self._connection)\n", ""),
+        ("a killed process's log keeps it", "        empty_log(connection)  #", "        #"),
+        ("all coins are the ledger's", "        if not drawn:  #", "        if True:  #"),
+        ("an older ledger's open study gets other coins", "        if not drawn:  #", "        if False:  #"),
+    ),
+    *_edits(
+        "common/runtime/sqlite.py",
+        "tests/adversary/test_erased_secrets.py",
+        ("deleted bytes stay in their page", '"PRAGMA secure_delete = ON"', '"PRAGMA secure_delete = OFF"'),
+        ("the log is not cut", "wal_checkpoint(TRUNCATE)", "wal_checkpoint(PASSIVE)"),
+    ),
+    *_edits(
+        "common/runtime/files.py",
+        ("tests/unit/common/runtime/test_erased_files.py", f"{CURATOR}/test_study_handler.py"),
+        ("an erased file is only unlinked", "file.write(bytes(os.fstat(file.fileno()).st_size))", "pass"),
+    ),
+    *_edits(
+        "curator/study_handler.py",
+        f"{CURATOR}/test_study_handler.py",
+        ("a Paillier key outlives its study", "erase_file(self._key_path(study))", "pass"),
+    ),
+    *_edits(
         "party/approval.py",
         f"{PARTY}/test_approval.py",
         ("a lost ledger is a new one", "history_lost=known", "history_lost=False"),
@@ -544,8 +570,8 @@ LEDGER = (
         "party/daemon.py",
         "tests/simulation/test_stubborn_curator.py",
         (
-            "a stored answer of a revoked study is sent",
-            "if approval is not None and approval.state is ApprovalState.REVOKED:\n            raise",
+            "a stored answer of an ended study is sent",
+            "if approval is not None and approval.state is not ApprovalState.OPEN:\n            raise",
             "if False:\n            raise",
         ),
         (
