@@ -1,8 +1,8 @@
 """Answers: query + codes + coins -> bytes. Pure: no clock, no network, no ledger.
 
-Coins come from the study's secret in the ledger. The noise of an answer depends on the study, the round, Q and the snapshot, and
-on nothing that the curator can vary for the same question: the same question always gets the same noise, even under
-another transcript.
+Coins come from the study's secret in the ledger. The noise of an answer depends on the study, the round, Q and the
+snapshot, and on nothing that the curator can vary for the same question: the same question always gets the same noise,
+even under another transcript.
 """
 
 import hmac

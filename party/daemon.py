@@ -232,7 +232,7 @@ class Daemon:
         approval = self._ledger.account().approvals.get(move.study_hash.hex())
         if approval is not None and approval.state is not ApprovalState.OPEN:
             raise refused(
-                f"the approval of {approval.name} has ended ({approval.state.value}), and nothing of it leaves any more."
+                f"the approval of {approval.name} has ended ({approval.state.value}): nothing of it leaves any more."
             )
         stored = self._ledger.answer(move.study_hash, move.label)
         if stored is None:

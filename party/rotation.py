@@ -1,7 +1,7 @@
 """Rotation of this party's identity, and of the curator's key that its configuration pins.
 
-A rotation is refused while a study is open under the old key, and is an entry of the ledger, whose chain goes on: a copy
-of the state from before is behind, like any other.
+A rotation is refused while a study is open under the old key, and is an entry of the ledger, whose chain goes on: a
+copy of the state from before is behind, like any other.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""`rotate-identity`, `accept-rotation` and `synod trust`: identity keys that follow others, and who moves on with them."""
+"""`rotate-identity`, `accept-rotation`, `synod trust rotate`: keys that follow others, and who moves on with them."""
 
 import time
 from pathlib import Path

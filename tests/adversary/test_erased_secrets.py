@@ -1,4 +1,4 @@
-"""A ledger that is stolen after a study: neither the study's secret nor anything derived from it is in any byte of it."""
+"""A ledger that is stolen after a study: neither the study's secret nor anything derived from it is in its bytes."""
 
 import sqlite3
 from collections.abc import Iterator

@@ -556,6 +556,76 @@ LEDGER = (
         ("a Paillier key outlives its study", "erase_file(self._key_path(study))", "pass"),
     ),
     *_edits(
+        "common/protocol/rotation.py",
+        f"{PROTOCOL}/test_rotation.py",
+        (
+            "an old key need not sign",
+            "    require_signature(rotation.old, CONTEXT, statement, ",
+            "    _ = (rotation.old, CONTEXT, statement, ",
+        ),
+        (
+            "a new key need not sign",
+            "    require_signature(rotation.new, CONTEXT, statement, ",
+            "    _ = (rotation.new, CONTEXT, statement, ",
+        ),
+        ("a rotation is good for any name", "if rotation.name != name:", "if False:"),
+        ("rotations are taken in any order", "if fingerprint(rotation.old) != key:", "if False:"),
+    ),
+    *_edits(
+        "party/ledger.py",
+        f"{PARTY}/test_party_rotation.py",
+        ("an identity is rotated in a study", "if is_own or approval.charges:", "if False:"),
+        ("a ledger takes rotations in any order", "if is_own and own and (own[-1]", "if False and (own[-1]"),
+    ),
+    *_edits(
+        "party/rotation.py",
+        f"{PARTY}/test_party_rotation.py",
+        (
+            "an identity from before a rotation serves",
+            "if rotations and rotations[-1].new !=",
+            "if False and rotations[-1].new !=",
+        ),
+        (
+            "anybody moves the pinned curator",
+            "return move_key(CURATOR_NAME, settings.curator, [rotation])",
+            "return fingerprint(rotation.new)",
+        ),
+    ),
+    *_edits(
+        "common/crypto/keyrotation.py",
+        f"{PARTY}/test_party_rotation.py",
+        (
+            "an old key is kept",
+            "        sync_folder(path.parent)\n    erase_file(aside)",
+            "        sync_folder(path.parent)",
+        ),
+        ("a key in use is erased", "if aside.exists() and aside.samefile(path):", "if False:"),
+    ),
+    *_edits(
+        "party/rotation.py",
+        "tests/adversary/test_rotated_identity.py",
+        ("a state from before a rotation goes on", "if rotation.old in keys and rotation not in known:", "if False:"),
+        (
+            "an earlier key's heads bind nothing",
+            "return {identity.public_key, *(",
+            "return {identity.public_key} or {*(",
+        ),
+    ),
+    *_edits(
+        "curator/rotation.py",
+        f"{CURATOR}/test_curator_rotation.py",
+        ("a party rotates another's key", "if rotation.name != party:", "if False:"),
+        ("a stranger's key becomes a party's", "if store.is_pinned(party, fingerprint(rotation.old)):", "if True:"),
+        ("heads are forgotten with a key", "for rotation in (*earlier, *following))]", "for rotation in ())]"),
+        ("a lost identity is made anew", "if (settings.state / STORE_FILE).exists():", "if False:"),
+        ("the curator rotates in a study", "if record.outcome is None:", "if False:"),
+    ),
+    *_edits(
+        "curator/store.py",
+        f"{CURATOR}/test_curator_rotation.py",
+        ("a key is rotated twice", "if rows and rows[0][0] != new:", "if False:"),
+    ),
+    *_edits(
         "party/approval.py",
         f"{PARTY}/test_approval.py",
         ("a lost ledger is a new one", "history_lost=known", "history_lost=False"),

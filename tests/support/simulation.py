@@ -115,7 +115,8 @@ class World:
         for module in (ledger_module, store_module):
             self._stack.enter_context(mock.patch.object(module, "open_database", open_unsynced))
         if not self.draws_secrets:  # two ledgers still differ in what they derive: each has a secret of its own
-            self._stack.enter_context(mock.patch.object(ledger_module, "draw_study_secret", lambda: STUDY_SECRET))
+            fixed = mock.patch.object(ledger_module, "draw_study_secret", return_value=STUDY_SECRET)
+            self._stack.enter_context(fixed)
         self._stack.enter_context(mock.patch.object(hpdp_fit, "REFERENCE_ROWS", REFERENCE_ROWS))
         self._lines: dict[str, Line] = {}
         self._daemons: dict[int, Daemon] = {}
