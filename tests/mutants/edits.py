@@ -586,9 +586,9 @@ LEDGER = (
             "if False and rotations[-1].new !=",
         ),
         (
-            "anybody moves the pinned curator",
+            "a party's rotation moves the pinned curator",
             "return move_key(CURATOR_NAME, settings.curator, [rotation])",
-            "return fingerprint(rotation.new)",
+            "return move_key(rotation.name, settings.curator, [rotation])",
         ),
     ),
     *_edits(
