@@ -536,6 +536,7 @@ LEDGER = (
         ("a study's answers outlive it", '"UPDATE answers SET payload', '"UPDATE answers SET header'),
         ("a log keeps what a page does not", "        empty_log(self._connection)\n", ""),
         ("a killed process's log keeps it", "        empty_log(connection)  #", "        #"),
+        ("all studies have the same coins", ' + drawn, "sha256")', ', "sha256")'),
         ("all coins are the ledger's", "        if not drawn:  #", "        if True:  #"),
         ("an older ledger's open study gets other coins", "        if not drawn:  #", "        if False:  #"),
     ),
@@ -561,12 +562,12 @@ LEDGER = (
         (
             "an old key need not sign",
             "    require_signature(rotation.old, CONTEXT, statement, ",
-            "    _ = (rotation.old, CONTEXT, statement, ",
+            "    (lambda *_, **__: None)(rotation.old, CONTEXT, statement, ",
         ),
         (
             "a new key need not sign",
             "    require_signature(rotation.new, CONTEXT, statement, ",
-            "    _ = (rotation.new, CONTEXT, statement, ",
+            "    (lambda *_, **__: None)(rotation.new, CONTEXT, statement, ",
         ),
         ("a rotation is good for any name", "if rotation.name != name:", "if False:"),
         ("rotations are taken in any order", "if fingerprint(rotation.old) != key:", "if False:"),
