@@ -9,7 +9,7 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from synod.common.privacy.coins import KEY_BYTES
 from synod.common.privacy.cost import Cost
 from synod.common.protocol.rotation import Rotation
 from synod.common.protocol.submission import head_statement
-from synod.common.runtime.errors import check_failed, invalid, refused
+from synod.common.runtime.errors import SynodError, check_failed, invalid, refused
 from synod.common.runtime.files import sync_folder
 from synod.common.runtime.sqlite import empty_log, open_database, storage_errors, transaction
 from synod.common.study.study import CURATOR_NAME, Study, parse_study
@@ -101,7 +101,8 @@ class Ledger:
         if not path.exists():
             raise invalid(f"there is no ledger at {path}.", "Run `synod party init` first; `serve` never makes one.")
         connection = open_database(path, create=False, migrations=MIGRATIONS, overwrites=True)
-        empty_log(connection)  # whoever ended a study may have been killed before this
+        with suppress(SynodError):  # whoever ended a study may have been killed before this
+            empty_log(connection)
         return Ledger(connection)
 
     def close(self) -> None:
@@ -234,20 +235,15 @@ class Ledger:
 
         Guarantee: the study's secret and the bytes of its answers are erased in the transaction that records the end;
         headers and charges stay. Copies in the write-ahead log are gone when this returns or, where another process
-        was reading for too long, when the ledger is next opened.
+        was reading for too long, when this is called again or the ledger is next opened.
         """
         assert outcome is not ApprovalState.OPEN, "an end"
         with self._transaction():
             approval = self.account().approvals.get(study_hash.hex())
-            if approval is None or approval.state is not ApprovalState.OPEN:
-                return
-            if outcome is ApprovalState.REVOKED:
-                entry: dict[str, Json] = {"kind": "revoked", "study": study_hash.hex()}
-            else:
-                entry = {"kind": "closed", "study": study_hash.hex(), "outcome": outcome.value}
-            _append(self._connection, entry, now)
-            self._connection.execute("DELETE FROM study_secrets WHERE study = ?", (study_hash,))
-            self._connection.execute("UPDATE answers SET payload = x'' WHERE study = ?", (study_hash,))
+            if approval is not None and approval.state is ApprovalState.OPEN:
+                _append(self._connection, _closing_entry(study_hash, outcome), now)
+                self._connection.execute("DELETE FROM study_secrets WHERE study = ?", (study_hash,))
+                self._connection.execute("UPDATE answers SET payload = x'' WHERE study = ?", (study_hash,))
         empty_log(self._connection)
 
     def rotate(self, rotation: Rotation, *, now: int) -> None:
@@ -290,6 +286,12 @@ class Ledger:
             previous = digest
         if previous == GENESIS:
             raise check_failed("the ledger's chain is gone: it has no entry.", "Restore it from a backup.")
+
+
+def _closing_entry(study_hash: bytes, outcome: ApprovalState) -> dict[str, Json]:
+    if outcome is ApprovalState.REVOKED:
+        return {"kind": "revoked", "study": study_hash.hex()}
+    return {"kind": "closed", "study": study_hash.hex(), "outcome": outcome.value}
 
 
 def draw_study_secret() -> bytes:

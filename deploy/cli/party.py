@@ -37,7 +37,15 @@ from synod.deploy.cli.terminal import (
     show_table,
 )
 from synod.party.account import ApprovalState
-from synod.party.approval import check_study, initialize, is_history_lost, load_identity, reserve, revoke
+from synod.party.approval import (
+    check_study,
+    drop_ended_snapshots,
+    initialize,
+    is_history_lost,
+    load_identity,
+    reserve,
+    revoke,
+)
 from synod.party.ledger import Ledger
 from synod.party.release import compare_release
 from synod.party.rotation import require_current
@@ -322,6 +330,7 @@ def serve(config: Path) -> None:
         ledger = Ledger.open(settings.state)
         identity = load_identity(settings)
         require_current(ledger.account(), identity)
+        drop_ended_snapshots(settings, ledger.account())
         daemon = Daemon(settings, ledger, identity, clock=time.time, tell_contact=tell)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: daemon.stop())

@@ -107,6 +107,26 @@ def test_a_process_killed_between_the_end_and_the_emptied_log_leaves_it_to_the_n
     assert secret not in everything(tmp_path)
 
 
+@pytest.mark.parametrize("later", ["end_study", "open"])
+def test_a_reader_that_holds_the_log_up_only_delays_it(tmp_path: Path, later: str) -> None:
+    ledger, study = Ledger.create(tmp_path, history_lost=False, now=1), make_study(name="first")
+    secret = _approve(ledger, "first")
+    reader = sqlite3.connect(tmp_path / LEDGER_FILE)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM entries").fetchall()
+    ledger._connection.execute("PRAGMA busy_timeout = 1")
+    ledger.end_study(study.digest(), ApprovalState.PUBLISHED, now=4)
+    assert secret in everything(tmp_path)
+    assert [entry["kind"] for entry in ledger.entries()] == ["opened", "approved", "closed"]
+    reader.close()
+    if later == "open":
+        Ledger.open(tmp_path)
+    else:
+        ledger.end_study(study.digest(), ApprovalState.PUBLISHED, now=5)
+    assert secret not in everything(tmp_path)
+    assert [entry["kind"] for entry in ledger.entries()] == ["opened", "approved", "closed"]
+
+
 def _approve(ledger: Ledger, name: str) -> bytes:
     study = make_study(name=name)
     ledger.approve(study, dataset="d", cost=COST, cap=CAP, snapshot=bytes(32), now=2)

@@ -1,5 +1,7 @@
 """Identities rotated between two studies on real daemons: each release verifies with the trust file of its time."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import yaml
@@ -7,6 +9,7 @@ import yaml
 from synod.common.crypto.identity import Identity
 from synod.common.protocol.rotation import sign_rotation
 from synod.common.study.study import Study
+from synod.party.ledger import LEDGER_FILE
 from synod.v1 import study_pb2 as pb
 from tests.support.daemons import Site, check_charges, run_synod
 from tests.support.keys import identity_of
@@ -44,7 +47,19 @@ def publish(site: Site, study: Study) -> Path:
     check_charges(site, study)
     for name in (*NAMES, "curator"):
         assert site.stop(name) == 0
+    check_erased(site, study)
     return site.release_folder(study)
+
+
+def check_erased(site: Site, study: Study) -> None:
+    """Nothing is left that noise, masks or sums of the study could be opened with."""
+    assert list((site.paths.folder / "curator" / "keys").iterdir()) == []
+    for name in NAMES:
+        assert not (site.settings(name).state / "snapshots" / study.digest().hex()).exists()
+        with closing(sqlite3.connect(site.settings(name).state / LEDGER_FILE)) as ledger:
+            assert ledger.execute("SELECT count(*) FROM study_secrets").fetchone() == (0,)
+            payloads = ledger.execute("SELECT payload FROM answers WHERE study = ?", (study.digest(),)).fetchall()
+        assert set(payloads) == {(b"",)}
 
 
 def next_study(site: Site, name: str) -> Study:
