@@ -20,6 +20,7 @@ from synod.common.runtime.errors import Code, SynodError, check_failed
 from synod.curator.checks import check_account, check_header, check_payload
 from synod.curator.context import Context
 from synod.curator.records import PendingStudy, SeenHead, State, StudyRecord
+from synod.curator.rotation import follows
 
 
 class MoveKind(Enum):
@@ -227,7 +228,7 @@ class PartyHandler:
         if reason is DeclineReason.NOT_APPROVED:
             self._store.add_not_approved(study_hash, party)
             return
-        _require_signer(party, signer, record)
+        self._require_signer(party, signer, record)
         if record.outcome is None:
             self._store.end_study(study_hash, State.ABORTED, f"{party} declined: {reason.value}.")
             self._context.changes.announce(study_hash, *(entry.name for entry in record.study.roster))
@@ -238,15 +239,15 @@ class PartyHandler:
         A certificate alone cannot keep an end from a party, and nobody can acknowledge one that is still to come.
         """
         record = self.record_for(party, study_hash)
-        _require_signer(party, signer, record)
+        self._require_signer(party, signer, record)
         if record.outcome is None:
             raise SynodError(Code.NOT_READY, f"{record.study.name} has not ended.", "Go on with it.")
         self._store.acknowledge(study_hash, party)
 
-
-def _require_signer(party: str, signer: str, record: StudyRecord) -> None:
-    if signer != record.study.roster[record.study.index_of(party)].key:
-        raise check_failed(f"the identity key of {party} is not the one on the roster of {record.study.name}.")
+    def _require_signer(self, party: str, signer: str, record: StudyRecord) -> None:
+        """The signer is the identity that the roster pins, or one that it was rotated to since."""
+        if not follows(self._store, party, record.study.roster[record.study.index_of(party)].key, signer):
+            raise check_failed(f"the identity key of {party} is not the one on the roster of {record.study.name}.")
 
 
 def _is_on_roster(party: str, record: StudyRecord) -> bool:

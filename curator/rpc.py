@@ -15,6 +15,7 @@ from synod.common.runtime.wire import CHUNK_BYTES, UPLOAD_SECONDS, caller_name, 
 from synod.curator.context import Context
 from synod.curator.party_handler import DeclineReason, DocumentKind, MoveKind, OpenRound, PartyHandler
 from synod.curator.records import SeenHead
+from synod.curator.rotation import learn_rotations, witness
 from synod.curator.study_handler import StudyHandler
 from synod.curator.uploads import Upload, Uploads
 from synod.v1 import party_pb2 as pb
@@ -65,19 +66,22 @@ class PartyServicer(rpc.PartyServiceServicer):
         """Says who is there."""
         if request.protocol != PROTOCOL:
             raise invalid(f"this curator speaks {PROTOCOL}.", "Update the older side.")
-        highest = self._context.store.highest_head(request.head.identity, request.head.ledger)
-        self._caller(call, request.head)
+        party, store = caller_name(call), self._context.store
+        learn_rotations(store, party, request.rotations)
+        seen = witness(store, party, request.head.identity, request.head.ledger)
+        self._see(call, request.head)
         reply = pb.GreetResponse(
             protocol=PROTOCOL,
             unix_seconds=int(self._context.clock()),
             curator_identity=self._context.identity.public_key,
+            rotations=[rotation.to_bytes() for rotation in seen.rotations],
         )
-        if highest is not None:
+        if (highest := seen.highest) is not None:
             head = pb.LedgerHead(
                 sequence=highest.sequence,
                 hash=highest.hash,
                 signature=highest.signature,
-                identity=request.head.identity,
+                identity=seen.identity,
                 ledger=highest.ledger,
             )
             reply.highest_head.CopyFrom(head)

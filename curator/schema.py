@@ -47,4 +47,11 @@ CREATE INDEX unacknowledged ON rosters (party, study) WHERE acknowledged = 0;
 CREATE INDEX roster_keys ON rosters (party, key);
 UPDATE submissions SET payload = x'' WHERE study IN (SELECT study FROM studies WHERE outcome IS NOT NULL);
 """,
+    # Which key of a name followed which: a party's as it told them, the curator's own as it made them.
+    """
+CREATE TABLE rotations (
+    name TEXT NOT NULL, old TEXT NOT NULL, new TEXT NOT NULL, document BLOB NOT NULL, PRIMARY KEY (name, old)
+);
+CREATE INDEX rotated_keys ON rotations (name, new);
+""",
 )

@@ -20,8 +20,6 @@ from synod.common.crypto.certificates import (
     read_changed_tls,
     read_tls,
 )
-from synod.common.crypto.identity import Identity
-from synod.common.crypto.keyfiles import read_passphrase
 from synod.common.crypto.revocations import Revocations, read_revocations
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.health import tell_health
@@ -32,6 +30,7 @@ from synod.common.runtime.wire import open_server, server_credentials
 from synod.curator.callers.access import Access
 from synod.curator.callers.quotas import MOST_CALLS, Quotas
 from synod.curator.context import Changes, Context
+from synod.curator.rotation import load_identity, require_current
 from synod.curator.rpc import PartyServicer, StudyServicer
 from synod.curator.store import Store
 from synod.curator.study_handler import StudyHandler
@@ -54,21 +53,13 @@ CALLERS = {
 }
 
 
-def load_identity(settings: CuratorSettings) -> Identity:
-    """The curator's identity; made at the first start."""
-    path, passphrase = settings.state / "identity.pem", read_passphrase(settings.passphrase_file)
-    if not path.exists():
-        settings.state.mkdir(parents=True, exist_ok=True, mode=0o700)
-        Identity.generate().save(path, passphrase)
-    return Identity.load(path, passphrase)
-
-
 async def serve(settings: CuratorSettings) -> None:
     """Serves until SIGTERM or SIGINT."""
     check_own_certificate(settings.tls, Role.CURATOR, None, now=datetime.now(UTC))
     with exclusive_lock(settings.state), tell_health(settings.health) as tell:
         identity = load_identity(settings)
         store = Store(settings.state)
+        require_current(store, identity)
         context = Context(store, identity, settings.state, Changes(), settings.workers, time.time)
         studies = StudyHandler(context)
         revoked = _watch_revocations(settings)

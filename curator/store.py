@@ -13,9 +13,11 @@ from threading import RLock
 from typing import Any
 
 from synod.common.crypto.canonical import Json, canonical_bytes
+from synod.common.crypto.identity import fingerprint
+from synod.common.protocol.rotation import Rotation, recall_rotation
 from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import Enrolment
-from synod.common.runtime.errors import Code, SynodError
+from synod.common.runtime.errors import Code, SynodError, check_failed
 from synod.common.runtime.sqlite import open_database, storage_errors, transaction
 from synod.common.study.study import Study, parse_study
 from synod.curator.records import OpenQuery, PendingStudy, SeenHead, State, StudyRecord
@@ -98,9 +100,10 @@ class Store:
         return bool(self._rows("SELECT 1 FROM rosters WHERE party = ? LIMIT 1", party))
 
     def is_pinned(self, party: str, key: str) -> bool:
-        """Whether a roster has the party with the identity key of this fingerprint."""
+        """Whether a roster has the party with the identity key of this fingerprint, or with one that it followed."""
         return bool(
             self._rows("SELECT 1 FROM rosters INDEXED BY roster_keys WHERE party = ? AND key = ? LIMIT 1", party, key)
+            or self._rows("SELECT 1 FROM rotations INDEXED BY rotated_keys WHERE name = ? AND new = ?", party, key)
         )
 
     def study(self, study_hash: bytes) -> StudyRecord:
@@ -316,6 +319,26 @@ class Store:
         statement = "SELECT sequence, hash, signature FROM heads WHERE identity = ? AND ledger = ?"
         rows = self._rows(statement, identity, ledger)
         return SeenHead(ledger, *rows[0]) if rows else None
+
+    def add_rotation(self, rotation: Rotation) -> None:
+        """Keeps a checked rotation; the same again changes nothing, another one of the same key is refused."""
+        old, new = fingerprint(rotation.old), fingerprint(rotation.new)
+        with self._transaction():
+            rows = self._rows("SELECT new FROM rotations WHERE name = ? AND old = ?", rotation.name, old)
+            if rows and rows[0][0] != new:
+                raise check_failed(
+                    f"the identity of {rotation.name} was rotated to another key before.",
+                    "Two copies of one state are in use, or a key was stolen: stop, and ask by phone.",
+                )
+            self._connection.execute(
+                "INSERT OR IGNORE INTO rotations VALUES (?, ?, ?, ?)", (rotation.name, old, new, rotation.to_bytes())
+            )
+
+    def rotations(self, name: str) -> dict[bytes, Rotation]:
+        """The rotations of a name by their old keys."""
+        rows = self._rows("SELECT document FROM rotations WHERE name = ?", name)
+        known = [recall_rotation(json.loads(document)) for (document,) in rows]
+        return {rotation.old: rotation for rotation in known}
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

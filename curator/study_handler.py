@@ -14,7 +14,7 @@ from synod.common.privacy.coins import KEY_BYTES, Coins
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import check_feasible
 from synod.common.runtime.errors import Code, SynodError, invalid
-from synod.common.runtime.files import write_private_file
+from synod.common.runtime.files import erase_file, write_private_file
 from synod.common.runtime.jsontext import DocumentError, read_json
 from synod.common.study.study import Study, parse_study
 from synod.curator.context import Context
@@ -115,8 +115,8 @@ class StudyHandler:
                 write_private_file(path, canonical_bytes(key.to_json()))
 
     def _drop_key(self, study: Study) -> None:
-        """Removes the key of a study that has ended: nothing is left to decrypt."""
-        self._key_path(study).unlink(missing_ok=True)
+        """Erases the key of a study that has ended: nothing is left to decrypt."""
+        erase_file(self._key_path(study))
 
     def _finish(self, study: Study, task: "asyncio.Task[None]") -> None:
         if task.cancelled():

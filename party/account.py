@@ -1,19 +1,22 @@
 """The account: what a chain of ledger entries adds up to. Pure; the ledger folds its entries with it.
 
-An entry is one fact: `opened`, `declared`, `approved`, `charged`, `revoked`, `closed`. Reserved is what open
+An entry is one fact: `opened`, `declared`, `approved`, `charged`, `revoked`, `closed`, `rotated`. Reserved is what open
 studies may still charge; spent is what was charged or declared. Neither ever goes down but by a study's end,
 which frees the part of its reservation that it did not charge.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import Enum
 from typing import Any
 
+from synod.common.crypto.identity import fingerprint
 from synod.common.privacy.cost import FREE, Cost
+from synod.common.protocol.rotation import Rotation, recall_rotation
 from synod.common.runtime.errors import refused
 from synod.common.study.promise import USUAL_DELTA, describe_cost
+from synod.common.study.study import CURATOR_NAME
 
 Entry = Mapping[str, Any]
 
@@ -67,6 +70,17 @@ class Account:
     approvals: Mapping[str, Approval] = field(default_factory=dict)
     declared: Mapping[str, Cost] = field(default_factory=dict)
     history_lost: bool = False
+    rotations: tuple[Rotation, ...] = ()
+
+    @property
+    def own_rotations(self) -> tuple[Rotation, ...]:
+        """The rotations of this party's identity, in order."""
+        return tuple(rotation for rotation in self.rotations if rotation.name != CURATOR_NAME)
+
+    @property
+    def open_approvals(self) -> list[Approval]:
+        """The approved studies that have not ended."""
+        return [a for a in self.approvals.values() if a.state is ApprovalState.OPEN]
 
     def spent(self, dataset: str) -> Cost:
         """What the dataset has spent, over all studies and what was declared."""
@@ -141,8 +155,17 @@ def _apply(account: Account, entry: Entry) -> Account:
         case "revoked" | "closed":
             state = ApprovalState(entry.get("outcome", ApprovalState.REVOKED.value))
             return _with(account, replace(account.approvals[entry["study"]], state=state))
+        case "rotated":
+            return replace(account, rotations=(*account.rotations, recall_rotation(entry["rotation"])))
         case kind:
             raise ValueError(f"an entry of unknown kind {kind!r}")
+
+
+def key_in_use(entries: Sequence[Entry], study: str, name: str, key: str) -> str:
+    """The fingerprint that a name had when the study was last approved or answered under it; `key` is the one now."""
+    (*_, last) = (i for i, e in enumerate(entries) if e["kind"] in ("approved", "charged") and e["study"] == study)
+    later = (recall_rotation(e["rotation"]) for e in entries[last:] if e["kind"] == "rotated")
+    return next((fingerprint(rotation.old) for rotation in later if rotation.name == name), key)
 
 
 def _with(account: Account, approval: Approval) -> Account:

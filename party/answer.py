@@ -1,8 +1,8 @@
 """Answers: query + codes + coins -> bytes. Pure: no clock, no network, no ledger.
 
-Coins come from the ledger's secret. The noise of an answer depends on the study, the round, Q and the snapshot, and
-on nothing that the curator can vary for the same question: the same question always gets the same noise, even under
-another transcript.
+Coins come from the study's secret in the ledger. The noise of an answer depends on the study, the round, Q and the
+snapshot, and on nothing that the curator can vary for the same question: the same question always gets the same noise,
+even under another transcript.
 """
 
 import hmac
@@ -41,7 +41,7 @@ Columns = Sequence[Codes]
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """What a party derives from its ledger's secret for one study and one snapshot of its table.
+    """What a party derives for one study and one snapshot of its table; `root` is the ledger's for that study.
 
     Guarantee: every derived key has a purpose and its inputs in the HMAC, so no two uses share one. The exchange
     key depends on the snapshot, so masks can never be used twice over different data.

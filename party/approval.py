@@ -134,6 +134,13 @@ def _refuse_known(account: Account, study: Study) -> None:
         raise SynodError(Code.CONFLICT, f"{study.name} is in the ledger already ({known.state.value}).")
 
 
+def drop_ended_snapshots(settings: PartySettings, account: Account) -> None:
+    """Removes what a process left behind that was killed between a study's end and the end of its snapshot."""
+    for approval in account.approvals.values():
+        if approval.state is not ApprovalState.OPEN:
+            drop_snapshot(snapshot_folder(settings, bytes.fromhex(approval.study)))
+
+
 def revoke(settings: PartySettings, study_hash: bytes, *, now: int) -> None:
     """Ends an approval: no further answer leaves, and what was not charged is free again."""
     ledger = Ledger.open(settings.state)

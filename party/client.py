@@ -35,6 +35,7 @@ class Greeting:
     unix_seconds: int
     highest: pb.LedgerHead | None
     curator: bytes
+    rotations: tuple[bytes, ...] = ()
 
 
 class CuratorClient:
@@ -70,14 +71,16 @@ class CuratorClient:
         """Ends the connection; a call that waits ends with it."""
         self._channel.close()
 
-    def greet(self, head: Head) -> Greeting:
-        """Introduces this party, if its certificate is still one that the curator can accept."""
+    def greet(self, head: Head, rotations: Sequence[bytes] = ()) -> Greeting:
+        """Introduces this party, with the rotations of its identity, if its certificate is still one that the curator
+        can accept.
+        """
         check_own_certificate(self._settings.tls, Role.PARTY, self._settings.name, now=datetime.now(UTC))
         self.renew()
-        request = pb.GreetRequest(protocol=PROTOCOL, head=self._signed(head))
+        request = pb.GreetRequest(protocol=PROTOCOL, head=self._signed(head), rotations=rotations)
         reply = self._call(lambda: self._stub.Greet(request, timeout=CALL_SECONDS))
         highest = reply.highest_head if reply.HasField("highest_head") else None
-        return Greeting(reply.protocol, reply.unix_seconds, highest, reply.curator_identity)
+        return Greeting(reply.protocol, reply.unix_seconds, highest, reply.curator_identity, tuple(reply.rotations))
 
     def pull(self, head: Head, skip: Sequence[bytes], wait_seconds: int) -> list[pb.Move]:
         """Waits for moves."""

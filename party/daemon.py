@@ -24,6 +24,7 @@ from synod.party.account import ApprovalState
 from synod.party.approval import check_study, reserve, snapshot_folder
 from synod.party.client import CuratorClient, Greeting
 from synod.party.ledger import Head, Ledger
+from synod.party.rotation import check_not_rotated, own_keys
 from synod.party.rounds import Responder, answer_round, check_round, next_step, open_approval, secrets_of
 from synod.party.table.encode import TableError
 from synod.party.table.snapshot import drop_snapshot, load_snapshot
@@ -36,6 +37,7 @@ RECHECK_SECONDS = 2
 LONGEST_BACKOFF_SECONDS = 30.0
 LARGEST_SKEW_SECONDS = 300
 HASH_BYTES = 32
+ANOTHER_CURATOR = "Compare fingerprints by phone; if it sent a rotation, see `synod party accept-rotation --help`."
 RETRIED = (Code.UNREACHABLE, Code.UNAUTHENTICATED, Code.STORAGE, Code.INTERNAL)
 OUTCOMES = {
     pb.MOVE_KIND_CLOSE_PUBLISHED: ApprovalState.PUBLISHED,
@@ -96,7 +98,8 @@ class Daemon:
 
     def _converse(self) -> None:
         """One conversation: greet, then moves until the curator goes away."""
-        self._check_greeting(self._client.greet(self._ledger.head()))
+        rotations = [rotation.to_bytes() for rotation in self._ledger.account().own_rotations]
+        self._check_greeting(self._client.greet(self._ledger.head(), rotations))
         self._failures = 0
         self._tell_contact(True)
         log.info("connected", extra={"address": self._settings.address})
@@ -142,8 +145,9 @@ class Daemon:
             raise refused("the curator speaks another protocol version.", "Update the older side.")
         # 2
         if fingerprint(greeting.curator) != self._settings.curator:
-            raise refused("the curator's key is not the one that `curator` pins.", "Compare fingerprints by phone.")
+            raise refused("the curator's key is not the one that `curator` pins.", ANOTHER_CURATOR)
         # 3
+        check_not_rotated(self._ledger.account(), self._identity, greeting.rotations)
         if greeting.highest is not None:
             check_not_behind(self._ledger, self._identity, greeting.highest)
         # 4
@@ -226,8 +230,10 @@ class Daemon:
 
     def _answer(self, move: pb.Move) -> None:
         approval = self._ledger.account().approvals.get(move.study_hash.hex())
-        if approval is not None and approval.state is ApprovalState.REVOKED:
-            raise refused(f"the approval of {approval.name} was revoked, and nothing of it leaves any more.")
+        if approval is not None and approval.state is not ApprovalState.OPEN:
+            raise refused(
+                f"the approval of {approval.name} has ended ({approval.state.value}): nothing of it leaves any more."
+            )
         stored = self._ledger.answer(move.study_hash, move.label)
         if stored is None:
             self._answer_anew(move)
@@ -270,7 +276,8 @@ def _defect(failure: Exception) -> SynodError:
 def check_not_behind(ledger: Ledger, identity: Identity, seen: pb.LedgerHead) -> None:
     """Refuses a ledger that the curator has seen further along: an old copy of it, or a clone's."""
     head = Head(seen.sequence, seen.hash, seen.ledger)
-    if not verify(identity.public_key, "head", head.statement(), seen.signature):
+    keys = own_keys(ledger.account(), identity)
+    if not any(verify(key, "head", head.statement(), seen.signature) for key in keys):
         return  # not signed by us, so it says nothing about our ledger
     if ledger.hash_at(head.sequence) != head.hash:
         raise refused(

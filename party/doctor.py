@@ -16,8 +16,9 @@ from synod.common.runtime.settings import PartySettings
 from synod.common.study.study import Study
 from synod.party.approval import check_study, load_identity
 from synod.party.client import CuratorClient, Greeting
-from synod.party.daemon import LARGEST_SKEW_SECONDS, check_not_behind
+from synod.party.daemon import ANOTHER_CURATOR, LARGEST_SKEW_SECONDS, check_not_behind
 from synod.party.ledger import Ledger
+from synod.party.rotation import check_not_rotated, require_current
 
 CONNECT_SECONDS = 5.0
 
@@ -100,6 +101,7 @@ def _read_ledger(settings: PartySettings) -> str:
     ledger = Ledger.open(settings.state)
     try:
         account = ledger.account()
+        require_current(account, load_identity(settings))
         spent, held = account.spent(settings.dataset), account.held(settings.dataset)
         return f"whole, {ledger.head().sequence} entries; spent {spent.describe()}, held {held.describe()}"
     finally:
@@ -112,7 +114,8 @@ def _talk(settings: PartySettings) -> Iterator[Diagnosis]:
     try:
         head = ledger.head()
         try:
-            greeting = client.greet(head)
+            rotations = [rotation.to_bytes() for rotation in ledger.account().own_rotations]
+            greeting = client.greet(head, rotations)
         except SynodError as error:
             yield Diagnosis("curator", "", error)
             return
@@ -131,11 +134,12 @@ def _talk(settings: PartySettings) -> Iterator[Diagnosis]:
 
 def _check_curator(settings: PartySettings, greeting: Greeting) -> str:
     if fingerprint(greeting.curator) != settings.curator:
-        raise check_failed("the curator's key is not the one that `curator` pins.", "Compare fingerprints by phone.")
+        raise check_failed("the curator's key is not the one that `curator` pins.", ANOTHER_CURATOR)
     return "reached; its key is the pinned one"
 
 
 def _check_age(settings: PartySettings, ledger: Ledger, greeting: Greeting) -> str:
+    check_not_rotated(ledger.account(), load_identity(settings), greeting.rotations)
     if greeting.highest is not None:
         check_not_behind(ledger, load_identity(settings), greeting.highest)
     return "not behind what the curator has seen"

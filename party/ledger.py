@@ -9,7 +9,7 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,12 @@ from typing import Any
 from synod.common.crypto.canonical import Json, canonical_bytes, canonical_hash
 from synod.common.privacy.coins import KEY_BYTES
 from synod.common.privacy.cost import Cost
+from synod.common.protocol.rotation import Rotation
 from synod.common.protocol.submission import head_statement
-from synod.common.runtime.errors import check_failed, invalid, refused
+from synod.common.runtime.errors import SynodError, check_failed, invalid, refused
 from synod.common.runtime.files import sync_folder
-from synod.common.runtime.sqlite import open_database, storage_errors, transaction
-from synod.common.study.study import Study, parse_study
+from synod.common.runtime.sqlite import empty_log, open_database, storage_errors, transaction
+from synod.common.study.study import CURATOR_NAME, Study, parse_study
 from synod.party.account import Account, ApprovalState, Entry, fold
 
 LEDGER_FILE = "ledger.sqlite"
@@ -35,6 +36,16 @@ CREATE TABLE answers (
     study BLOB NOT NULL, label TEXT NOT NULL, header BLOB NOT NULL, payload BLOB NOT NULL,
     PRIMARY KEY (study, label)
 );
+""",
+    # Each study has a secret of its own, which its end erases. A study that was approved before has none: while it is
+    # open its coins are those of the ledger's secret, as they were, and afterwards its answers are erased.
+    """
+CREATE TABLE study_secrets (study BLOB PRIMARY KEY, value BLOB NOT NULL);
+INSERT INTO study_secrets SELECT study, x'' FROM studies WHERE lower(hex(study)) NOT IN (
+    SELECT json_extract(CAST(body AS TEXT), '$.study') FROM entries
+    WHERE json_extract(CAST(body AS TEXT), '$.kind') IN ('revoked', 'closed')
+);
+UPDATE answers SET payload = x'' WHERE study NOT IN (SELECT study FROM study_secrets);
 """,
 )
 
@@ -74,7 +85,7 @@ class Ledger:
         if path.exists():
             raise invalid(f"there is a ledger at {path} already.", "It is never replaced; move it away yourself.")
         draft.unlink(missing_ok=True)
-        connection = open_database(draft, create=True, migrations=MIGRATIONS)
+        connection = open_database(draft, create=True, migrations=MIGRATIONS, overwrites=True)
         with transaction(connection), storage_errors(path):
             connection.execute("INSERT INTO secret VALUES (1, ?)", (secrets.token_bytes(KEY_BYTES),))
             _append(connection, {"kind": "opened", "history_lost": history_lost}, now)
@@ -89,7 +100,10 @@ class Ledger:
         path = folder / LEDGER_FILE
         if not path.exists():
             raise invalid(f"there is no ledger at {path}.", "Run `synod party init` first; `serve` never makes one.")
-        return Ledger(open_database(path, create=False, migrations=MIGRATIONS))
+        connection = open_database(path, create=False, migrations=MIGRATIONS, overwrites=True)
+        with suppress(SynodError):  # whoever ended a study may have been killed before this
+            empty_log(connection)
+        return Ledger(connection)
 
     def close(self) -> None:
         """Closes the file."""
@@ -122,9 +136,23 @@ class Ledger:
         return bytes(rows[0][0]) if rows else None
 
     def secret(self) -> bytes:
-        """The key from which all coins are derived; never leaves, and a copy of the ledger has the same."""
+        """The key of what outlives studies; never leaves, and a copy of the ledger has the same."""
         ((value,),) = self._rows("SELECT value FROM secret")
         return bytes(value)
+
+    def study_root(self, study_hash: bytes) -> bytes:
+        """The key from which all coins of an open study are derived; a copy of the ledger has the same.
+
+        Guarantee: a function of the ledger's secret and of the secret that was drawn when the study was approved. The
+        latter is erased when the study ends, and who has the ledger then can derive neither noise nor masks of it.
+        """
+        rows = self._rows("SELECT value FROM study_secrets WHERE study = ?", study_hash)
+        if not rows:
+            raise refused("the secret of the study is erased: it has ended here, or was never approved.")
+        drawn = bytes(rows[0][0])
+        if not drawn:  # approved before studies had secrets: the same question still gets the same bytes
+            return self.secret()
+        return hmac.digest(self.secret(), b"synod/v1/study\0" + drawn, "sha256")
 
     def seal(self, digest: bytes) -> bytes:
         """A digest of private data under the ledger's secret: the same for the same data, and of no use for guessing
@@ -156,7 +184,7 @@ class Ledger:
             _append(self._connection, {"kind": "declared", "dataset": dataset, "spent": str(spent)}, now)
 
     def approve(self, study: Study, *, dataset: str, cost: Cost, cap: Cost, snapshot: bytes, now: int) -> None:
-        """Reserves a study's whole cost.
+        """Reserves a study's whole cost, and draws the study's secret.
 
         Guarantee: the room under the cap is checked in the transaction that reserves it.
         """
@@ -181,6 +209,7 @@ class Ledger:
             self._connection.execute(
                 "INSERT INTO studies VALUES (?, ?)", (study_hash, canonical_bytes(study.to_json()))
             )
+            self._connection.execute("INSERT INTO study_secrets VALUES (?, ?)", (study_hash, draw_study_secret()))
 
     def charge(self, study_hash: bytes, charge: dict[str, Json], answer: StoredAnswer, *, now: int) -> None:
         """Stores a charge and its answer together.
@@ -202,17 +231,40 @@ class Ledger:
             )
 
     def end_study(self, study_hash: bytes, outcome: ApprovalState, *, now: int) -> None:
-        """Records how a study ended; what it did not charge is free again."""
+        """Records how a study ended; what it did not charge is free again.
+
+        Guarantee: the study's secret and the bytes of its answers are erased in the transaction that records the end;
+        headers and charges stay. Copies in the write-ahead log are gone when this returns or, where another process
+        was reading for too long, when this is called again or the ledger is next opened.
+        """
         assert outcome is not ApprovalState.OPEN, "an end"
         with self._transaction():
             approval = self.account().approvals.get(study_hash.hex())
-            if approval is None or approval.state is not ApprovalState.OPEN:
-                return
-            if outcome is ApprovalState.REVOKED:
-                entry: dict[str, Json] = {"kind": "revoked", "study": study_hash.hex()}
-            else:
-                entry = {"kind": "closed", "study": study_hash.hex(), "outcome": outcome.value}
-            _append(self._connection, entry, now)
+            if approval is not None and approval.state is ApprovalState.OPEN:
+                _append(self._connection, _closing_entry(study_hash, outcome), now)
+                self._connection.execute("DELETE FROM study_secrets WHERE study = ?", (study_hash,))
+                self._connection.execute("UPDATE answers SET payload = x'' WHERE study = ?", (study_hash,))
+        empty_log(self._connection)
+
+    def rotate(self, rotation: Rotation, *, now: int) -> None:
+        """Records that this party's identity, or the curator's, was rotated; the chain goes on.
+
+        Guarantee: refused while a study is open under the old key. A study that is approved and not yet answered is
+        not bound to a curator's key.
+        """
+        with self._transaction():
+            account = self.account()
+            is_own = rotation.name != CURATOR_NAME
+            for approval in account.open_approvals:
+                if is_own or approval.charges:
+                    raise refused(
+                        f"the study {approval.name} is open under the old key.",
+                        "Wait for its end, or end it with `synod party revoke`; nothing was changed.",
+                    )
+            own = account.own_rotations
+            if is_own and own and (own[-1].name, own[-1].new) != (rotation.name, rotation.old):
+                raise check_failed("the rotation is not from the key that this ledger was last rotated to.")
+            _append(self._connection, {"kind": "rotated", "rotation": rotation.to_json()}, now)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -234,6 +286,17 @@ class Ledger:
             previous = digest
         if previous == GENESIS:
             raise check_failed("the ledger's chain is gone: it has no entry.", "Restore it from a backup.")
+
+
+def _closing_entry(study_hash: bytes, outcome: ApprovalState) -> dict[str, Json]:
+    if outcome is ApprovalState.REVOKED:
+        return {"kind": "revoked", "study": study_hash.hex()}
+    return {"kind": "closed", "study": study_hash.hex(), "outcome": outcome.value}
+
+
+def draw_study_secret() -> bytes:
+    """A new study's secret, from the operating system's generator."""
+    return secrets.token_bytes(KEY_BYTES)
 
 
 def _append(connection: sqlite3.Connection, fact: dict[str, Json], now: int) -> None:

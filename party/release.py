@@ -9,7 +9,7 @@ from itertools import zip_longest
 from synod.common.protocol.manifest import Verdict
 from synod.common.runtime.errors import check_failed
 from synod.common.study.study import CURATOR_NAME
-from synod.party.account import ApprovalState, Entry, fold
+from synod.party.account import ApprovalState, Entry, fold, key_in_use
 
 ASK = "Keep the release and `synod party ledger export`, and ask the curator's operator."
 COMPARED = ("label", "query", "transcript", "cost", "answer")
@@ -19,13 +19,17 @@ def compare_release(
     verdict: Verdict, entries: Sequence[Entry], *, name: str, key: str, curator: str
 ) -> tuple[str, ...]:
     """What was found to agree; raises at the first that does not. `entries` are this party's ledger, `key` is the
-    fingerprint of its identity and `curator` the one that its configuration pins.
+    fingerprint of its identity and `curator` the one that its configuration pins, both as of now.
 
     1. the curator that sealed the release is the pinned one; 2. this party is on the roster under its own key; 3. this
     ledger has approved the study, and has not recorded another end of it; 4. the release states exactly the answers
     that were charged: round, query, transcript, cost and hash of each, in order.
     """
     study = verdict.study
+    approval = fold(entries).approvals.get(study.digest().hex())
+    if approval is not None:  # keys may have been rotated since
+        key = key_in_use(entries, approval.study, name, key)
+        curator = key_in_use(entries, approval.study, CURATOR_NAME, curator)
     # 1
     if verdict.signers[CURATOR_NAME] != curator:
         raise check_failed("the release is not from the curator that `curator` pins.", ASK)
@@ -33,7 +37,6 @@ def compare_release(
     if verdict.signers.get(name) != key:
         raise check_failed(f"the release of {study.name} does not have {name} under its own key.", ASK)
     # 3
-    approval = fold(entries).approvals.get(study.digest().hex())
     if approval is None:
         raise check_failed(f"this ledger has not approved {study.name} as it was published.", ASK)
     if approval.state in (ApprovalState.REVOKED, ApprovalState.ABORTED):

@@ -129,8 +129,9 @@ def answer_round(responder: Responder, approval: Approval, asked: Round, snapsho
 
 
 def secrets_of(responder: Responder, approval: Approval) -> Secrets:
-    """The derived keys of an approved study."""
-    return Secrets(responder.ledger.secret(), bytes.fromhex(approval.study), bytes.fromhex(approval.snapshot))
+    """The derived keys of an approved study that has not ended."""
+    study_hash = bytes.fromhex(approval.study)
+    return Secrets(responder.ledger.study_root(study_hash), study_hash, bytes.fromhex(approval.snapshot))
 
 
 def open_approval(ledger: Ledger, study_hash: bytes) -> Approval:

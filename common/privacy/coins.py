@@ -1,6 +1,7 @@
 """Coins: a stream of random bytes that is a function of its key, so that the same question gets the same bytes.
 
-Nothing here draws a key. A party derives one for each answer from its ledger's secret; tests and bench inject one.
+Nothing here draws a key. A party derives one for each answer from the study's secret in its ledger; tests and bench
+inject one.
 """
 
 import hashlib

@@ -7,6 +7,7 @@ for every signer, so that one party could sign in the place of the curator.
 import re
 from collections.abc import Mapping
 
+from synod.common.protocol.rotation import Rotation, move_key
 from synod.common.runtime.errors import SynodError, check_failed, invalid
 from synod.common.study.study import CURATOR_NAME
 
@@ -35,6 +36,24 @@ def parse_trust(text: str, source: str) -> Trust:
     if not trust:
         raise invalid(f"{source} holds no fingerprint.", _HOW_TO_WRITE)
     return trust
+
+
+def move_trust(text: str, source: str, rotation: Rotation) -> str:
+    """A trust file after a rotation: the one line of the rotation's name has the new key, all else is as it was.
+
+    Guarantee: nothing changes unless the key that the file names has signed for the new one (`move_key`).
+    """
+    key = parse_trust(text, source).get(rotation.name)
+    if key is None:
+        raise check_failed(
+            f"{source} does not name a key of {rotation.name}.", "Ask its holder for the fingerprint, and add the line."
+        )
+    new = move_key(rotation.name, key, [rotation])
+    lines = [
+        line.replace(key, new) if line.split("#")[0].split()[:1] == [rotation.name] else line
+        for line in text.splitlines(keepends=True)
+    ]
+    return "".join(lines)
 
 
 def check_signers(trust: Trust, signers: Mapping[str, str]) -> None:

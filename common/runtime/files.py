@@ -24,12 +24,38 @@ def write_private_file(path: Path, data: bytes) -> None:
     sync_folder(path.parent)
 
 
+def erase_file(path: Path) -> None:
+    """Removes a file that held a secret; one that is not there is fine.
+
+    Guarantee: its bytes are overwritten with zeros, on disk, before its name goes. What a disk or a file system keeps
+    elsewhere (spare cells, snapshots, backups) is not reached.
+    """
+    try:
+        with path.open("r+b") as file:
+            file.write(bytes(os.fstat(file.fileno()).st_size))
+            file.flush()
+            os.fsync(file.fileno())
+    except FileNotFoundError:
+        return
+    path.unlink()
+    sync_folder(path.parent)
+
+
 def write_public_file(path: Path, data: bytes) -> None:
     """Whole or not at all: a daemon may read the file at any moment."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.draft")
     draft.write_bytes(data)
     draft.replace(path)
+
+
+def write_new_file(path: Path, data: bytes) -> None:
+    """A file for others to read; never over another."""
+    try:
+        with path.open("xb") as file:
+            file.write(data)
+    except FileExistsError:
+        raise invalid(f"{path} is there already.", "Name another file.") from None
 
 
 def sync_folder(folder: Path) -> None:

@@ -14,9 +14,14 @@ from synod.common.runtime.errors import Code, SynodError
 BUSY_SECONDS = 30
 
 
-def open_database(path: Path, *, create: bool, migrations: Sequence[str]) -> sqlite3.Connection:
+def open_database(
+    path: Path, *, create: bool, migrations: Sequence[str], overwrites: bool = False
+) -> sqlite3.Connection:
     """Opens a database whose commits survive a crash of the process and of the machine, and brings its schema up to
     date. Migration i, statements that each end with a semicolon, leads from schema version i to i + 1.
+
+    Guarantee: with `overwrites`, what this connection deletes is overwritten with zeros in the pages of the database;
+    copies in the write-ahead log are gone after `empty_log`.
     """
     with storage_errors(path):
         if create:
@@ -35,6 +40,8 @@ def open_database(path: Path, *, create: bool, migrations: Sequence[str]) -> sql
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA foreign_keys = ON")
+            if overwrites:
+                connection.execute("PRAGMA secure_delete = ON")
             for version in range(_schema_version(connection), len(migrations)):
                 _migrate(connection, version, migrations[version])
     except BaseException:
@@ -70,6 +77,15 @@ def _migrate(connection: sqlite3.Connection, version: int, migration: str) -> No
             for statement in migration.split(";"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {version + 1}")
+
+
+def empty_log(connection: sqlite3.Connection) -> bool:
+    """Moves all commits from the write-ahead log into the database and cuts the log to nothing, so that no older copy
+    of a page is left in it; False where another process reads, and it has to be tried again.
+    """
+    with storage_errors(None):
+        ((is_busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    return not is_busy
 
 
 @contextmanager

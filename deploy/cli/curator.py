@@ -54,6 +54,6 @@ def request_certificate(config: Path, hosts: tuple[str, ...], name: str) -> None
 @command
 def fingerprint(config: Path) -> None:
     """Print the fingerprint that parties pin as `curator`; makes the identity if there is none."""
-    from synod.curator.server import load_identity  # noqa: PLC0415  (pulls in grpc)
+    from synod.curator.rotation import load_identity  # noqa: PLC0415  (pulls in the store)
 
     say(load_identity(load_settings(CuratorSettings, config)).fingerprint)

@@ -7,6 +7,7 @@ from synod.deploy.cli.curator import curator
 from synod.deploy.cli.evaluate import evaluate_command
 from synod.deploy.cli.launch import demo, launch_command, verify
 from synod.deploy.cli.party import party
+from synod.deploy.cli.rotation import trust
 from synod.deploy.cli.study import study_group
 from synod.deploy.cli.terminal import EXIT_CODES
 
@@ -17,5 +18,5 @@ def main() -> None:
     """Synod: organizations that may not show each other their rows publish one private synthetic table together."""
 
 
-for command in (certs, curator, demo, evaluate_command, launch_command, party, study_group, verify):
+for command in (certs, curator, demo, evaluate_command, launch_command, party, study_group, trust, verify):
     main.add_command(command)

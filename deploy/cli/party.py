@@ -37,9 +37,18 @@ from synod.deploy.cli.terminal import (
     show_table,
 )
 from synod.party.account import ApprovalState
-from synod.party.approval import check_study, initialize, is_history_lost, load_identity, reserve, revoke
+from synod.party.approval import (
+    check_study,
+    drop_ended_snapshots,
+    initialize,
+    is_history_lost,
+    load_identity,
+    reserve,
+    revoke,
+)
 from synod.party.ledger import Ledger
 from synod.party.release import compare_release
+from synod.party.rotation import require_current
 from synod.party.table.encode import TableError
 
 config_option = click.option(
@@ -320,6 +329,8 @@ def serve(config: Path) -> None:
     with serving(), exclusive_lock(settings.state), tell_health(settings.health) as tell:
         ledger = Ledger.open(settings.state)
         identity = load_identity(settings)
+        require_current(ledger.account(), identity)
+        drop_ended_snapshots(settings, ledger.account())
         daemon = Daemon(settings, ledger, identity, clock=time.time, tell_contact=tell)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: daemon.stop())

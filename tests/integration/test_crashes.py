@@ -30,6 +30,8 @@ AROUND_A_WRITE = ("inside", "after")
 NOT_IN_A_RUN = {
     "synod.curator.store.Store.add_study": "test_killed_while_a_study_is_submitted",
     "synod.party.ledger.Ledger.declare_spent": "made by `synod party init`, before any study",
+    "synod.party.ledger.Ledger.rotate": "made between studies; test_party_rotation",
+    "synod.curator.store.Store.add_rotation": "made between studies; test_curator_rotation",
     "synod.party.client.CuratorClient.decline": "made when a study is not approved",
     "synod.curator.store.Store.add_not_approved": "made when a study is not approved",
 }

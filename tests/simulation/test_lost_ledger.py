@@ -109,6 +109,19 @@ def test_a_curator_that_hides_what_it_saw_gets_the_same_bytes(
         assert world.release() == undisturbed
 
 
+def test_a_study_approved_twice_enrols_with_other_keys_and_goes_no_further(site: SimulatedSite) -> None:
+    """A ledger from before the approval draws another secret; an honest curator holds the party to its first keys."""
+    with run_world(site, hides_heads=True, draws_secrets=True) as world:
+        old = back_up(world, "old")
+        talk(world, 2)
+        answered = set(world.left[NAMES[PARTY], "moments"])
+        restore(world, old)
+        reserve(world.settings(PARTY), check_study(world.settings(PARTY), site.study), now=START)
+        world.finish()
+        assert world.declined == [(NAMES[PARTY], "a check on its side failed; its operator sees which")]
+        assert world.left[NAMES[PARTY], "moments"] == answered
+
+
 def test_another_table_under_a_ledger_rolled_back_answers_nothing(site: SimulatedSite) -> None:
     """Neither heads nor the curator's honesty are needed: the party's own enrolment tells its tables apart."""
     with run_world(site, hides_heads=True) as world:

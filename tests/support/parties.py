@@ -35,7 +35,7 @@ MOMENTS = SumMoments().to_proto()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartyInMemory:
-    """A party's name, its table of codes, and the secrets that it derives from the root secret of its ledger."""
+    """A party's name, its table of codes, and the secrets that it derives from its ledger's root of the study."""
 
     study: Study
     name: str
@@ -114,7 +114,7 @@ class PartyUnderTest(PartyInMemory):
 
 
 def parties_in_memory(study: Study, tables: Sequence[Table]) -> list[PartyInMemory]:
-    """The roster's parties with these tables; a ledger's root secret is its party's, whatever the study."""
+    """The roster's parties with these tables; a root is its party's, whatever the study."""
     return [
         PartyInMemory(study, entry.name, Snapshot(tuple(table)), seed_bytes("root", entry.name))
         for entry, table in zip(study.roster, tables, strict=True)
@@ -134,7 +134,7 @@ def open_party(folder: Path, study: Study, name: str, table: Table | None = None
         ledger = Ledger.create(folder, history_lost=False, now=NOW)
         cost = plan_study(study).cost_of(name)
         ledger.approve(study, dataset=DATASET, cost=cost, cap=cost, snapshot=snapshot.digest(), now=NOW)
-    return PartyUnderTest(study, name, snapshot, ledger.secret(), ledger, folder)
+    return PartyUnderTest(study, name, snapshot, ledger.study_root(study.digest()), ledger, folder)
 
 
 def open_parties(folder: Path, study: Study) -> list[PartyUnderTest]:

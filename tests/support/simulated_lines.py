@@ -9,6 +9,7 @@ from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import PROTOCOL, Enrolment
 from synod.common.runtime.errors import Code, SynodError
 from synod.curator.records import SeenHead
+from synod.curator.rotation import learn_rotations, witness
 from synod.curator.rpc import DECLINE_REASONS, DOCUMENT_KINDS, MOVE_KINDS
 from synod.party.client import Greeting
 from synod.party.ledger import Head
@@ -59,18 +60,21 @@ class Line:
         """No certificate, so none that is renewed."""
         return False
 
-    def greet(self, head: Head) -> Greeting:
+    def greet(self, head: Head, rotations: Sequence[bytes] = ()) -> Greeting:
         """Tells the ledger's head, and hears which one the curator saw last."""
 
         def body(curator: Curator) -> Greeting:
-            highest = curator.store.highest_head(self._identity.public_key, head.ledger)
+            learn_rotations(curator.store, self._party, rotations)
+            told = witness(curator.store, self._party, self._identity.public_key, head.ledger)
             self._see(curator, head)
-            seen = None
+            highest, seen, known = told.highest, None, tuple(rotation.to_bytes() for rotation in told.rotations)
             if highest is not None and not self._network.hides_heads:
                 seen = pb.LedgerHead(
                     sequence=highest.sequence, hash=highest.hash, signature=highest.signature, ledger=highest.ledger
                 )
-            return Greeting(PROTOCOL, int(curator.context.clock()), seen, curator.context.identity.public_key)
+            key = curator.context.identity.public_key
+            shown = () if self._network.hides_heads else known
+            return Greeting(PROTOCOL, int(curator.context.clock()), seen, key, shown)
 
         return self._call("greet", body)
 

@@ -41,6 +41,7 @@ START = 1_700_000_000
 DATASET = "ward"
 MOST_ROUNDS = 40
 REFERENCE_ROWS = 256
+STUDY_SECRET = bytes(range(32))
 LEGAL_MOVES = {
     (State.ENROLLING, State.KEYED),
     (State.KEYED, State.RUNNING),
@@ -89,6 +90,7 @@ class World:
     approvals: str = "auto"
     hides_heads: bool = False
     holds_session: bool = False
+    draws_secrets: bool = False
     policy: dict[str, Any] = field(default_factory=dict)
     now: float = START
     skews: dict[str, float] = field(default_factory=dict)
@@ -112,6 +114,9 @@ class World:
         self._stack.enter_context(mock.patch.object(daemon_module, "CuratorClient", self._dial))
         for module in (ledger_module, store_module):
             self._stack.enter_context(mock.patch.object(module, "open_database", open_unsynced))
+        if not self.draws_secrets:  # two ledgers still differ in what they derive: each has a secret of its own
+            fixed = mock.patch.object(ledger_module, "draw_study_secret", return_value=STUDY_SECRET)
+            self._stack.enter_context(fixed)
         self._stack.enter_context(mock.patch.object(hpdp_fit, "REFERENCE_ROWS", REFERENCE_ROWS))
         self._lines: dict[str, Line] = {}
         self._daemons: dict[int, Daemon] = {}

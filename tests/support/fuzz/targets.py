@@ -18,6 +18,7 @@ from synod.common.protocol.manifest import MANIFEST_FILE, verify_release
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import ClearQuery, check_within
 from synod.common.protocol.queries.parsing import AnyQuery, check_feasible, parse_query, read_query
+from synod.common.protocol.rotation import read_rotation, sign_rotation
 from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import Transcript, check_transcript, parse_transcript
 from synod.common.runtime.errors import SynodError, invalid
@@ -227,6 +228,11 @@ def read_model(data: bytes) -> None:
     redraw_rows(folder, run.study, run.manifest["seed"])
 
 
+def read_statement(data: bytes) -> None:
+    """A rotation as the curator, a party or a reader of releases is shown it."""
+    read_rotation(data)
+
+
 def read_csv(data: bytes) -> None:
     """A table of a party, and the draft of a schema from it."""
     source = scratch("table") / "table.csv"
@@ -247,6 +253,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "answer": read_answer,
     "manifest": read_manifest,
     "model": read_model,
+    "rotation": read_statement,
     "table": read_csv,
 }
 
@@ -274,6 +281,7 @@ def seeds(name: str) -> tuple[bytes, ...]:
         "answer": [b"", qpb.NoisyCounts(counts=[1, -2, 3]).SerializeToString()],
         "manifest": [(run.folder / MANIFEST_FILE).read_bytes() for run in runs],
         "model": [(run.folder / "model.json").read_bytes() for run in runs],
+        "rotation": [sign_rotation("north", identity_of("north"), identity_of("next")).to_bytes()],
         "table": [TABLE],
     }
     kept = sorted((CORPUS / name).glob("*"))

@@ -338,6 +338,7 @@ def test_no_private_key_is_in_the_store(store: Store, study: Study, tmp_path: Pa
     with sqlite3.connect(tmp_path / STORE_FILE) as connection:
         names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert names == {
+        "rotations",
         "studies",
         "rosters",
         "enrolments",
@@ -381,7 +382,7 @@ def test_a_reader_on_another_thread_never_sees_a_transaction_half_done(tmp_path:
 def test_a_store_of_an_unknown_version_is_refused(store: Store, tmp_path: Path, version: int, words: str) -> None:
     store.close()
     with sqlite3.connect(tmp_path / STORE_FILE) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
         connection.execute(f"PRAGMA user_version = {version}")
     with pytest.raises(SynodError, match=words) as caught:
         Store(tmp_path)

@@ -1,6 +1,7 @@
 """Sessions that end without an end of their study: the operator is told, and nobody waits for ever."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -182,3 +183,30 @@ def test_a_launch_ends_with_a_sentence_if_the_curator_does_not_go_on(
     )
     assert "--state DIR" in caught.value.hint
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("ends_by", ["abort", "session", "restart"])
+def test_the_paillier_key_of_an_ended_study_is_erased(
+    context: Context, study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends_by: str
+) -> None:
+    """Its bytes are overwritten, and not only its name is gone."""
+    path, other_name = tmp_path / "keys" / f"{study.digest().hex()}.json", tmp_path / "link"
+    os.link(path, other_name)
+
+    async def publish(self: Session) -> None:
+        context.store.end_study(self.study_hash, State.PUBLISHED)
+
+    async def scene() -> None:
+        handler = StudyHandler(context)
+        if ends_by == "restart":
+            context.store.end_study(study.digest(), State.PUBLISHED)
+        if ends_by == "session":
+            monkeypatch.setattr(Session, "run", publish)
+        handler.resume()
+        if ends_by == "abort":
+            handler.abort(study.name, by="operator")
+        await settle()
+
+    run(scene)
+    assert not path.exists()
+    assert set(other_name.read_bytes()) == {0}

@@ -14,7 +14,16 @@ from synod.common.privacy.cost import Cost
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.settings import PartySettings
 from synod.common.study.study import Study
-from synod.party.approval import check_study, identity_path, initialize, reserve, revoke, snapshot_folder
+from synod.party.account import ApprovalState
+from synod.party.approval import (
+    check_study,
+    drop_ended_snapshots,
+    identity_path,
+    initialize,
+    reserve,
+    revoke,
+    snapshot_folder,
+)
 from synod.party.ledger import LEDGER_FILE, Ledger, StoredAnswer
 from synod.party.table.encode import TableError
 from synod.party.table.snapshot import load_snapshot
@@ -297,3 +306,18 @@ def test_there_must_be_something_to_revoke(settings: PartySettings) -> None:
     with pytest.raises(SynodError, match="no open approval"):
         revoke(settings, study.digest(), now=10)
     assert kinds(settings) == ["opened", "approved", "revoked"]
+
+
+def test_a_snapshot_that_outlived_its_study_is_removed_and_others_stay(settings: PartySettings) -> None:
+    """Whoever ended the study was killed before the snapshot was gone; another process is just approving a third."""
+    initialize(settings, spent=None, now=1)
+    studies = [study_for(settings, name=name, epsilon="0.1") for name in ("ended", "open", "approving")]
+    folders = [snapshot_folder(settings, study.digest()) for study in studies]
+    for study in studies[:2]:
+        approve(settings, study, now=2)
+    folders[2].mkdir()
+    ledger = Ledger.open(settings.state)
+    ledger.end_study(studies[0].digest(), ApprovalState.REVOKED, now=3)
+    drop_ended_snapshots(settings, ledger.account())
+    assert [folder.exists() for folder in folders] == [False, True, True]
+    ledger.close()

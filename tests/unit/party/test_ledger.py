@@ -14,7 +14,7 @@ from synod.common.privacy.cost import Cost
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
 from synod.party.account import ApprovalState
-from synod.party.ledger import LEDGER_FILE, Ledger, StoredAnswer
+from synod.party.ledger import LEDGER_FILE, MIGRATIONS, Ledger, StoredAnswer
 from tests.support.studies import categorical, make_study
 
 SNAPSHOT = bytes(range(32))
@@ -384,7 +384,7 @@ def test_charge_and_answer_stand_or_fall_together(ledger: Ledger, study: Study) 
 def test_a_ledger_of_an_unknown_version_is_refused(ledger: Ledger, tmp_path: Path, version: int, words: str) -> None:
     ledger.close()
     with sqlite3.connect(tmp_path / LEDGER_FILE) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
         connection.execute(f"PRAGMA user_version = {version}")
     with pytest.raises(SynodError, match=words) as caught:
         Ledger.open(tmp_path)

@@ -156,21 +156,30 @@ class GreetRequest(_message.Message):
 
     PROTOCOL_FIELD_NUMBER: _builtins.int
     HEAD_FIELD_NUMBER: _builtins.int
+    ROTATIONS_FIELD_NUMBER: _builtins.int
     protocol: _builtins.str
     """Protocol version of the caller, "synod/v1". The curator MUST refuse another."""
     @_builtins.property
     def head(self) -> Global___LedgerHead:
         """Head of the caller's ledger now."""
 
+    @_builtins.property
+    def rotations(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
+        """All rotations of the caller's identity that its ledger has, oldest first, as canonical JSON, at most 4 KiB each and
+        64 of them. The curator MUST refuse one that is not of the caller's name, not signed by both of its keys, or of a
+        key that was rotated to another one before.
+        """
+
     def __init__(
         self,
         *,
         protocol: _builtins.str = ...,
         head: Global___LedgerHead | None = ...,
+        rotations: _abc.Iterable[_builtins.bytes] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["head", b"head"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["head", b"head", "protocol", b"protocol"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["head", b"head", "protocol", b"protocol", "rotations", b"rotations"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -186,6 +195,7 @@ class GreetResponse(_message.Message):
     UNIX_SECONDS_FIELD_NUMBER: _builtins.int
     HIGHEST_HEAD_FIELD_NUMBER: _builtins.int
     CURATOR_IDENTITY_FIELD_NUMBER: _builtins.int
+    ROTATIONS_FIELD_NUMBER: _builtins.int
     protocol: _builtins.str
     """Protocol version of the curator, "synod/v1"."""
     unix_seconds: _builtins.int
@@ -194,8 +204,15 @@ class GreetResponse(_message.Message):
     """The curator's raw Ed25519 identity key, 32 bytes; the party compares it with its configuration."""
     @_builtins.property
     def highest_head(self) -> Global___LedgerHead:
-        """The highest head that the curator ever saw of this ledger of the caller's; unset if none. The party MUST refuse to
-        go on if its own ledger is behind it.
+        """The highest head that the curator ever saw of this ledger of the caller's, under its identity or under one that
+        the identity followed or was followed by; unset if none. The party MUST refuse to go on if its own ledger is behind
+        it.
+        """
+
+    @_builtins.property
+    def rotations(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bytes]:
+        """The rotations that follow the caller's identity, as the curator was told them, oldest first, as canonical JSON. The
+        party MUST refuse to go on if it has signed one that its ledger does not have: its state is an old copy.
         """
 
     def __init__(
@@ -205,10 +222,11 @@ class GreetResponse(_message.Message):
         unix_seconds: _builtins.int = ...,
         highest_head: Global___LedgerHead | None = ...,
         curator_identity: _builtins.bytes = ...,
+        rotations: _abc.Iterable[_builtins.bytes] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["highest_head", b"highest_head"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["curator_identity", b"curator_identity", "highest_head", b"highest_head", "protocol", b"protocol", "unix_seconds", b"unix_seconds"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["curator_identity", b"curator_identity", "highest_head", b"highest_head", "protocol", b"protocol", "rotations", b"rotations", "unix_seconds", b"unix_seconds"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
