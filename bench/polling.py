@@ -19,8 +19,9 @@ from statistics import median
 from typing import Any
 
 from synod.common.crypto.identity import Identity
+from synod.common.protocol.heads import Head
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.submission import Submission, digest_of, head_statement
+from synod.common.protocol.submission import Submission, digest_of
 from synod.common.protocol.transcript import Enrolment
 from synod.common.study.study import Study, parse_study
 from synod.curator.context import Changes, Context, Subject
@@ -91,7 +92,7 @@ async def take_part(context: Context, study_hash: bytes, name: str, identity: Id
     """
     servicer, handler = PartyServicer(context), PartyHandler(context)
     enrolment = Enrolment(name, identity.public_key, secrets.token_bytes(32), HASH, b"").signed_by(identity, study_hash)
-    signature = identity.sign("head", head_statement(1, HASH, HASH))
+    signature = identity.sign("head", Head(1, HASH, HASH).statement())
     head = pb.LedgerHead(sequence=1, hash=HASH, ledger=HASH, identity=identity.public_key, signature=signature)
     request = pb.PullWorkRequest(head=head, wait_seconds=WAIT_SECONDS)
     while True:

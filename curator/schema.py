@@ -47,4 +47,12 @@ CREATE INDEX unacknowledged ON rosters (party, study) WHERE acknowledged = 0;
 CREATE INDEX roster_keys ON rosters (party, key);
 UPDATE submissions SET payload = x'' WHERE study IN (SELECT study FROM studies WHERE outcome IS NOT NULL);
 """,
+    # A party is told of ends by the key that their rosters pin. Enrolments from before they stated heads of ledgers are
+    # of no use any more, and neither are heads that are larger than heads can be.
+    """
+DROP INDEX unacknowledged;
+CREATE INDEX unacknowledged ON rosters (party, key, study) WHERE acknowledged = 0;
+DELETE FROM enrolments;
+DELETE FROM heads WHERE length(identity) <> 32 OR length(ledger) <> 32 OR length(hash) <> 32 OR length(signature) <> 64;
+""",
 )

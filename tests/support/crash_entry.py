@@ -5,8 +5,9 @@
 A point is `module.Class.method:WHEN:N` or `module.function:WHEN:N`: the N-th call, WHEN it starts (`before`), has
 returned (`after`), or is about to commit its transaction (`inside`). Further: `upload:N` and `download:N`, when the
 first chunk of the N-th upload was handed over by the party, or taken by the curator; `trace:FILE`, which kills
-nothing and appends each call of a store, ledger or client to the file; and `refuse:module.function`, which makes a
-check fail. The product knows nothing of all this.
+nothing and appends each call of a store, ledger or client to the file; `refuse:module.function`, which makes a check
+fail; and `run`, which does nothing. At every point ledgers have no salts, so that copies of one site give the same
+release. The product knows nothing of all this.
 """
 
 import importlib
@@ -175,6 +176,8 @@ def arm(point: str) -> None:
             trace(Path(file))
         case ["refuse", name]:
             refuse(name)
+        case ["run"]:
+            pass
         case ["upload", number]:
             kill_in_upload(int(number))
         case ["download", number]:
@@ -187,5 +190,7 @@ def arm(point: str) -> None:
 
 if __name__ == "__main__":
     wire.CHUNK_BYTES = CHUNK_BYTES
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+    ledger_module._append = importlib.import_module("tests.support.salts").without_salt()
     arm(sys.argv.pop(1))
     main()

@@ -73,6 +73,7 @@ class Site:
     study: Study
     processes: dict[str, Started] = field(default_factory=dict)
     ended: list[Started] = field(default_factory=list)
+    party_program: Sequence[str] = PROGRAM
 
     # Files
 
@@ -137,14 +138,14 @@ class Site:
             await_curator(self.paths, started)
         return started
 
-    def start_party(self, name: str, *, program: Sequence[str] = PROGRAM) -> Started:
+    def start_party(self, name: str, *, program: Sequence[str] = ()) -> Started:
         """Starts one party's daemon."""
         member = next(member for member in self.paths.members if member.name == name)
-        return self._keep(start_party(self.paths, member, program=program))
+        return self._keep(start_party(self.paths, member, program=program or self.party_program))
 
     def start_clone(self, clone: str, config: Path) -> Started:
         """Starts a daemon over another configuration than the party's own; `clone` names its log."""
-        return self._keep(start_party(self.paths, Member(clone, config, config)))
+        return self._keep(start_party(self.paths, Member(clone, config, config), program=self.party_program))
 
     def start_parties(self, *names: str) -> None:
         """Starts daemons; all of them if none is named."""
@@ -256,11 +257,13 @@ def make_site(folder: Path, study: Study | None = None, tables: Sequence[Path] |
 
 
 def copy_site(site: Site, folder: Path) -> Site:
-    """A copy of a site at rest; its curator will take a port of its own."""
+    """A copy of a site at rest; its curator will take a port of its own, and its parties' ledgers have no salts, so
+    that all copies give the same release.
+    """
     shutil.copytree(site.paths.folder, folder)
     members = tuple(
         replace(member, config=folder / member.config.relative_to(site.paths.folder)) for member in site.paths.members
     )
-    copy = Site(SitePaths(folder, members), site.study)
+    copy = Site(SitePaths(folder, members), site.study, party_program=(CRASH_ENTRY, "run"))
     copy.change(copy.paths.curator_config, listen="127.0.0.1:0")
     return copy
