@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from synod.common.crypto.canonical import Json
+from synod.common.crypto.canonical import LARGEST_INTEGER, Json
 from synod.common.runtime.errors import Code, SynodError, refused
 
 HASH_BYTES = 32
-MOST_SEQUENCE = 2**63 - 1
 MOST_OPEN_HEADS = 64
 
 
@@ -43,7 +42,7 @@ class Head:
     def is_sound(self) -> bool:
         """Whether it can be the head of a ledger at all, and is no larger than one."""
         sizes = len(self.hash), len(self.ledger)
-        return sizes == (HASH_BYTES, HASH_BYTES) and 1 <= self.sequence <= MOST_SEQUENCE
+        return sizes == (HASH_BYTES, HASH_BYTES) and 1 <= self.sequence <= LARGEST_INTEGER
 
 
 @dataclass(frozen=True, slots=True)

@@ -384,7 +384,7 @@ def test_charge_and_answer_stand_or_fall_together(ledger: Ledger, study: Study) 
 def test_a_ledger_of_an_unknown_version_is_refused(ledger: Ledger, tmp_path: Path, version: int, words: str) -> None:
     ledger.close()
     with sqlite3.connect(tmp_path / LEDGER_FILE) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
         connection.execute(f"PRAGMA user_version = {version}")
     with pytest.raises(SynodError, match=words) as caught:
         Ledger.open(tmp_path)
