@@ -166,8 +166,8 @@ class Daemon:
             return
         try:
             self._require_signature(move)
-        except SynodError as error:
-            self._complain(move, error)
+        except SynodError as unsigned:
+            self._complain(move, unsigned)
             self._waiting.add(move.study_hash)
             return
         try:

@@ -18,7 +18,7 @@ from synod.common.study.study import Study
 from synod.curator import party_handler as handler_module
 from synod.curator.context import Context
 from synod.curator.party_handler import MoveKind, NextMove, Notice, PartyHandler
-from synod.curator.records import State
+from synod.curator.records import PendingStudy, State
 from synod.curator.store import Store
 from synod.party import daemon as daemon_module
 from synod.party.account import ApprovalState
@@ -235,11 +235,11 @@ def test_an_end_that_is_told_nevertheless_is_complained_about_once(
     """Not at every poll, which comes every two seconds then."""
     tell = Store.pending_studies
     key = site.study.roster[0].key
-    monkeypatch.setattr(
-        Store,
-        "pending_studies",
-        lambda self, party, _, skip, most_ended: tell(self, party, key, skip, most_ended=most_ended),
-    )
+
+    def tell_all(self: Store, party: str, _: str, skip: set[bytes], *, most_ended: int) -> list[PendingStudy]:
+        return tell(self, party, key, skip, most_ended=most_ended)
+
+    monkeypatch.setattr(Store, "pending_studies", tell_all)
     with run_world(site, holds_session=True) as world:
         world.curator.store.end_study(site.study.digest(), State.ABORTED, "why")
         renew_identity(world)

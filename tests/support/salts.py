@@ -6,6 +6,7 @@ again.
 import sqlite3
 from collections.abc import Callable
 from types import SimpleNamespace
+from unittest import mock
 
 from synod.common.crypto.canonical import Json, canonical_bytes
 from synod.party import ledger as ledger_module
@@ -21,11 +22,8 @@ def without_salt(append: Append = ledger_module._append) -> Append:
 
     def append_alike(connection: sqlite3.Connection, fact: dict[str, Json], now: int) -> None:
         del now
-        drawn = ledger_module.secrets
-        ledger_module.secrets = SimpleNamespace(token_hex=lambda _: seed_bytes(canonical_bytes(fact)).hex())  # type: ignore[assignment]
-        try:
+        salt = seed_bytes(canonical_bytes(fact)).hex()
+        with mock.patch.object(ledger_module, "secrets", SimpleNamespace(token_hex=lambda _: salt)):
             append(connection, fact, TIME)
-        finally:
-            ledger_module.secrets = drawn
 
     return append_alike
