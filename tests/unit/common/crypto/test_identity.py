@@ -15,8 +15,8 @@ from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.files import write_private_file
 
 CONTEXTS = [
-    "enrol", "transcript", "query", "answer", "account", "head", "manifest", "announce", "end", "decline", "acknowledge",
-    "", "enro", "enrol\0",
+    "enrol", "transcript", "query", "answer", "account", "head", "manifest", "announce", "end", "decline",
+    "acknowledge", "", "enro", "enrol\0",
 ]  # fmt: skip
 
 
