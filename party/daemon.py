@@ -39,6 +39,7 @@ RECHECK_SECONDS = 2
 LONGEST_BACKOFF_SECONDS = 30.0
 LARGEST_SKEW_SECONDS = 300
 HASH_BYTES = 32
+MOST_COMPLAINTS = 10_000
 RETRIED = (Code.UNREACHABLE, Code.UNAUTHENTICATED, Code.STORAGE, Code.INTERNAL)
 OUTCOMES = {
     pb.MOVE_KIND_CLOSE_PUBLISHED: ApprovalState.PUBLISHED,
@@ -135,7 +136,8 @@ class Daemon:
         except SynodError as error:
             if error.code in RETRIED:
                 raise
-            log.info("the curator does not take this no", extra={"hash": study_hash.hex()[:16], "why": str(error)})
+            if self._is_new(study_hash, error):
+                log.info("the curator does not take this no", extra={"hash": study_hash.hex()[:16], "why": str(error)})
 
     def _check_greeting(self, greeting: Greeting) -> None:
         """1. the protocol is ours; 2. the curator is the pinned one; 3. our ledger is not behind what it has seen;
@@ -183,11 +185,18 @@ class Daemon:
                 self._decline(move.study_hash, error)
 
     def _complain(self, move: pb.Move, error: SynodError) -> None:
-        """Says what is wrong once, not at every recheck."""
-        if (move.study_hash, str(error)) not in self._complaints:
-            self._complaints.add((move.study_hash, str(error)))
+        if self._is_new(move.study_hash, error):
             context = {"study": move.study_name, "hash": move.study_hash.hex()[:16]}
             log.warning("move not made", extra={**context, "why": str(error)})
+
+    def _is_new(self, study_hash: bytes, error: SynodError) -> bool:
+        """Whether this is wrong with a study for the first time: it is said once, not at every recheck."""
+        if (study_hash, str(error)) in self._complaints:
+            return False
+        if len(self._complaints) >= MOST_COMPLAINTS:  # whoever poses as the curator can think of studies without end
+            self._complaints.clear()
+        self._complaints.add((study_hash, str(error)))
+        return True
 
     def _require_signature(self, move: pb.Move) -> None:
         """A study's announcement and its end are the curator's word; what it asks is signed beside the query."""

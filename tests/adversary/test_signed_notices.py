@@ -31,6 +31,7 @@ from tests.support.studies import NAMES, make_study
 HEAD = Head(9, b"h" * 32, b"l" * 32)
 STUDY, OTHER = make_study(), make_study(name="other")
 FAILED = DeclineReason.CHECK_FAILED
+ENROL_CALL = 3
 
 # Whoever holds the authority's key can connect in a party's name, and has seen what the party signed elsewhere.
 
@@ -250,7 +251,24 @@ def test_an_end_that_is_told_nevertheless_is_complained_about_once(
     assert [record.getMessage() for record in caplog.records] == ["move not made"]
 
 
+def test_a_no_that_the_curator_does_not_take_is_told_once(
+    site: SimulatedSite, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The study was approved with the identity that is gone; the curator takes no enrolment and no decline."""
+    caplog.set_level("INFO", "synod.party")
+    with run_world(site, holds_session=True) as world:
+        world.converse(0, "lose request", ENROL_CALL)
+        renew_identity(world)
+        for _ in range(4):
+            world.converse(0)
+        assert states(world, 0) == [ApprovalState.OPEN]
+        assert world.curator.store.study(site.study.digest()).outcome is None
+    told = [record.getMessage() for record in caplog.records]
+    assert told.count("the curator does not take this no") == told.count("move not made") == 1
+
+
 def renew_identity(world: World) -> None:
+    world.stop_party(0)
     path = identity_path(world.settings(0))
     path.unlink()
     Identity.generate().save(path)

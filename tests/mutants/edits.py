@@ -745,6 +745,11 @@ NOTICES = (
             "            self._decline(move.study_hash, unsigned)\n            return\n",
         ),
         ("an old ledger frees what it forgot", "if len(approval.charges) < len(steps):", "if False:"),
+        (
+            "a no that is not taken is told for ever",
+            "            if self._is_new(study_hash, error):",
+            "            if True:",
+        ),
         ("an end that cannot be acknowledged is told for ever", "if move.kind in OUTCOMES:  #", "if False:  #"),
     ),
 )
