@@ -24,7 +24,8 @@ from bench.polling import HASH, CallOf, make_study
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.crypto.certificates import read_tls
 from synod.common.crypto.identity import Identity
-from synod.common.protocol.submission import Submission, head_statement
+from synod.common.protocol.heads import Head
+from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import PROTOCOL
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.settings import OperatorSettings, PartySettings, load_settings
@@ -81,7 +82,7 @@ def add_ended(store: Store, study: Study, count: int) -> None:
 
 async def time_polls(servicer: PartyServicer, identity: Identity, calls: int) -> float:
     """CPU seconds of greetings and polls of a party that has nothing to do."""
-    signature = identity.sign("head", head_statement(1, HASH, HASH))
+    signature = identity.sign("head", Head(1, HASH, HASH).statement())
     head = pb.LedgerHead(sequence=1, hash=HASH, ledger=HASH, identity=identity.public_key, signature=signature)
     start = time.process_time()
     for _ in range(calls):

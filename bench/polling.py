@@ -19,12 +19,14 @@ from statistics import median
 from typing import Any
 
 from synod.common.crypto.identity import Identity
+from synod.common.protocol.heads import Head, StatedHeads
+from synod.common.protocol.notices import sign_acknowledgement
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.submission import Submission, digest_of, head_statement
+from synod.common.protocol.submission import Submission, digest_of
 from synod.common.protocol.transcript import Enrolment
 from synod.common.study.study import Study, parse_study
 from synod.curator.context import Changes, Context, Subject
-from synod.curator.party_handler import PartyHandler
+from synod.curator.party_handler import Notice, PartyHandler
 from synod.curator.records import State
 from synod.curator.rpc import PartyServicer
 from synod.curator.store import Store
@@ -90,8 +92,10 @@ async def take_part(context: Context, study_hash: bytes, name: str, identity: Id
     Whoever has the line makes a move and lets everybody act on it: over a network, too, answers come one by one.
     """
     servicer, handler = PartyServicer(context), PartyHandler(context)
-    enrolment = Enrolment(name, identity.public_key, secrets.token_bytes(32), HASH, b"").signed_by(identity, study_hash)
-    signature = identity.sign("head", head_statement(1, HASH, HASH))
+    heads = StatedHeads(Head(1, HASH, HASH))
+    enrolment = Enrolment(name, identity.public_key, secrets.token_bytes(32), HASH, heads)
+    enrolment = enrolment.signed_by(identity, study_hash)
+    signature = identity.sign("head", Head(1, HASH, HASH).statement())
     head = pb.LedgerHead(sequence=1, hash=HASH, ledger=HASH, identity=identity.public_key, signature=signature)
     request = pb.PullWorkRequest(head=head, wait_seconds=WAIT_SECONDS)
     while True:
@@ -104,7 +108,8 @@ async def take_part(context: Context, study_hash: bytes, name: str, identity: Id
                         answer = Submission(study_hash, HASH, move.label, HASH, HASH, 0, digest_of(b""), b"", b"")
                         handler.accept(name, answer, b"")
                     case _:
-                        handler.acknowledge(name, identity.fingerprint, study_hash)
+                        signed = sign_acknowledgement(identity, name, study_hash, State.PUBLISHED.value)
+                        handler.acknowledge(Notice(name, study_hash, identity.public_key, signed))
                         return
                 for _ in range(SETTLE_TURNS):
                     await asyncio.sleep(0)

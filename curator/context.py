@@ -54,6 +54,8 @@ class Context:
     workers: int
     clock: Callable[[], float]
     sightings: dict[str, int] = field(default_factory=dict)
+    waiting: dict[bytes, str] = field(default_factory=dict)
+    """Why sessions wait before they try again, by the study's hash."""
 
     def see(self, party: str) -> None:
         """Notes that a party called; forgotten at a restart, after which parties call again within seconds."""

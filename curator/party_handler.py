@@ -5,11 +5,19 @@ as far as the identity that the roster pins has signed.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.crypto.identity import fingerprint
+from synod.common.protocol.notices import (
+    DeclineReason,
+    require_acknowledgement,
+    require_decline,
+    sign_announcement,
+    sign_end,
+)
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import AnyQuery, query_digest, read_query
 from synod.common.protocol.signed_query import SignedQuery
@@ -20,7 +28,7 @@ from synod.common.runtime.errors import Code, SynodError, check_failed
 from synod.curator.checks import check_account, check_header, check_payload
 from synod.curator.context import Context
 from synod.curator.records import PendingStudy, SeenHead, State, StudyRecord
-from synod.curator.rotation import follows
+from synod.curator.rotation import Witnessed, followed_by, follows, learn_rotations, witness
 
 
 class MoveKind(Enum):
@@ -39,12 +47,11 @@ class DocumentKind(Enum):
     TRANSCRIPT = "transcript"
 
 
-class DeclineReason(Enum):
-    """Why a party does not go on, in the words that others are told."""
-
-    NOT_APPROVED = "not-approved"
-    REVOKED = "its operator revoked the approval"
-    CHECK_FAILED = "a check on its side failed; its operator sees which"
+TOLD = {
+    DeclineReason.REVOKED: "its operator revoked the approval",
+    DeclineReason.CHECK_FAILED: "a check on its side failed; its operator sees which",
+}
+"""Reasons that end a study, in the words that others are told."""
 
 
 MOST_QUERIES = 64
@@ -54,12 +61,23 @@ CLOSING_MOVES = {State.PUBLISHED: MoveKind.CLOSE_PUBLISHED, State.ABORTED: MoveK
 
 @dataclass(frozen=True, slots=True)
 class NextMove:
-    """What a party may do next in a study."""
+    """What a party may do next in a study; that the study is there, or has ended, with the curator's signature."""
 
     study_hash: bytes
     name: str
     kind: MoveKind
     label: str = ""
+    signature: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A party's word about a study, with the key and the signature that are to be checked."""
+
+    party: str
+    study_hash: bytes
+    identity: bytes
+    signature: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +108,31 @@ class PartyHandler:
         self._store.see_head(identity, head)
         return fingerprint(identity)
 
-    def moves(self, party: str, skip: set[bytes]) -> list[NextMove]:
-        """The next moves of a party, one for each study at most. What it costs does not depend on how many studies of
-        the party have ended.
+    def greet(self, party: str, identity: bytes, head: SeenHead, rotations: Sequence[bytes]) -> Witnessed:
+        """Learns how the caller's identity was rotated, and says what was seen before of its ledger; that is told to an
+        identity alone that a roster pins, or that followed such a one.
         """
-        pending = self._store.pending_studies(party, skip, most_ended=MOST_CLOSING_MOVES)
+        learn_rotations(self._store, party, rotations)
+        told = witness(self._store, party, identity, head.ledger)
+        return told if self.see(party, identity, head) else Witnessed(None, identity, ())
+
+    def moves(self, party: str, signer: str, skip: set[bytes]) -> list[NextMove]:
+        """The next moves of a party, one for each study at most; of ended studies those alone whose roster pins
+        `signer`, the identity that has signed the caller's head, or one that it followed: no other could acknowledge
+        the end. What it costs does not depend on how many studies of the party have ended.
+        """
+        keys = followed_by(self._store, party, signer)
+        pending = self._store.pending_studies(party, keys, skip, most_ended=MOST_CLOSING_MOVES)
         return [move for study in pending if (move := self._move(party, study)) is not None]
 
     def _move(self, party: str, pending: PendingStudy) -> NextMove | None:
         study_hash, name = pending.study_hash, pending.name
         if pending.outcome is not None:
-            return NextMove(study_hash, name, CLOSING_MOVES[pending.outcome])
+            signature = sign_end(self._context.identity, study_hash, pending.outcome.value)
+            return NextMove(study_hash, name, CLOSING_MOVES[pending.outcome], signature=signature)
         if self._store.enrolment(study_hash, party) is None:
-            return NextMove(study_hash, name, MoveKind.ENROL)
+            signature = sign_announcement(self._context.identity, study_hash)
+            return NextMove(study_hash, name, MoveKind.ENROL, signature=signature)
         query = self._store.unanswered(study_hash)
         if query is None or self._store.submission(study_hash, query.label, party) is not None:
             return None
@@ -219,35 +249,41 @@ class PartyHandler:
             steps.append(AnsweredStep(step.label, earlier.query.hex(), step.cost))
         raise AssertionError("the step is the party's own")
 
-    def decline(self, party: str, signer: str, study_hash: bytes, reason: DeclineReason) -> None:
+    def decline(self, notice: Notice, reason: DeclineReason) -> None:
         """Takes a party's no: not (yet) approved is noted, anything else ends the study.
 
-        A certificate alone cannot end one: `signer` must be the identity that the roster pins.
+        A certificate alone cannot end one, nor what the party signed for another purpose or study: the identity that
+        the roster pins must have signed this study and this reason.
         """
-        record = self.record_for(party, study_hash)
-        if reason is DeclineReason.NOT_APPROVED:
-            self._store.add_not_approved(study_hash, party)
+        record = self.record_for(notice.party, notice.study_hash)
+        if reason is DeclineReason.NOT_APPROVED:  # shown to the curator's operator, and nothing rests on it
+            self._store.add_not_approved(notice.study_hash, notice.party)
             return
-        self._require_signer(party, signer, record)
+        self._require_identity(notice, record)
+        require_decline(notice.identity, notice.party, notice.study_hash, reason, notice.signature)
         if record.outcome is None:
-            self._store.end_study(study_hash, State.ABORTED, f"{party} declined: {reason.value}.")
-            self._context.changes.announce(study_hash, *(entry.name for entry in record.study.roster))
+            self._store.end_study(notice.study_hash, State.ABORTED, f"{notice.party} declined: {TOLD[reason]}.")
+            self._context.changes.announce(notice.study_hash, *(entry.name for entry in record.study.roster))
 
-    def acknowledge(self, party: str, signer: str, study_hash: bytes) -> None:
+    def acknowledge(self, notice: Notice) -> None:
         """Notes that a party knows of a study's end, so that it is told no more.
 
-        A certificate alone cannot keep an end from a party, and nobody can acknowledge one that is still to come.
+        A certificate alone cannot keep an end from a party, nor can an acknowledgement of another study or end; and
+        nobody can acknowledge one that is still to come.
         """
-        record = self.record_for(party, study_hash)
-        self._require_signer(party, signer, record)
+        record = self.record_for(notice.party, notice.study_hash)
+        self._require_identity(notice, record)
         if record.outcome is None:
             raise SynodError(Code.NOT_READY, f"{record.study.name} has not ended.", "Go on with it.")
-        self._store.acknowledge(study_hash, party)
+        outcome = record.outcome.value
+        require_acknowledgement(notice.identity, notice.party, notice.study_hash, outcome, notice.signature)
+        self._store.acknowledge(notice.study_hash, notice.party)
 
-    def _require_signer(self, party: str, signer: str, record: StudyRecord) -> None:
-        """The signer is the identity that the roster pins, or one that it was rotated to since."""
-        if not follows(self._store, party, record.study.roster[record.study.index_of(party)].key, signer):
-            raise check_failed(f"the identity key of {party} is not the one on the roster of {record.study.name}.")
+    def _require_identity(self, notice: Notice, record: StudyRecord) -> None:
+        """The identity is the one that the roster pins, or one that it was rotated to since."""
+        study, party = record.study, notice.party
+        if not follows(self._store, party, study.roster[study.index_of(party)].key, fingerprint(notice.identity)):
+            raise check_failed(f"the identity key of {party} is not the one on the roster of {study.name}.")
 
 
 def _is_on_roster(party: str, record: StudyRecord) -> bool:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from synod.common.crypto.identity import verify
-from synod.common.protocol.submission import head_statement
+from synod.common.crypto.identity import PUBLIC_KEY_BYTES, SIGNATURE_BYTES, verify
+from synod.common.protocol.heads import Head
 from synod.common.study.study import Study
 
 
@@ -57,5 +57,11 @@ class SeenHead:
     signature: bytes
 
     def is_signed_by(self, identity: bytes) -> bool:
-        """Whether the signature is this identity's."""
-        return verify(identity, "head", head_statement(self.sequence, self.hash, self.ledger), self.signature)
+        """Whether it is the head of a ledger, no part of it larger than such a part is, and the signature is this
+        identity's. A caller that has no ledger yet sends an empty one, which is nobody's.
+        """
+        head = Head(self.sequence, self.hash, self.ledger)
+        sizes = len(identity), len(self.signature)
+        if sizes != (PUBLIC_KEY_BYTES, SIGNATURE_BYTES) or not head.is_sound():
+            return False
+        return verify(identity, "head", head.statement(), self.signature)

@@ -77,6 +77,15 @@ def follows(store: Store, party: str, key: str, signer: str) -> bool:
     return False
 
 
+def followed_by(store: Store, party: str, signer: str) -> list[str]:
+    """The fingerprint of the signer's key, and those of the keys that it followed."""
+    earlier = {fingerprint(rotation.new): fingerprint(rotation.old) for rotation in store.rotations(party).values()}
+    keys = [signer]
+    while len(keys) <= len(earlier) and keys[-1] in earlier:
+        keys.append(earlier[keys[-1]])
+    return keys
+
+
 # The curator's own identity
 
 

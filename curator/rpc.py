@@ -7,15 +7,16 @@ from typing import Any
 
 import grpc
 
+from synod.common.protocol.heads import Head, StatedHeads
+from synod.common.protocol.notices import DeclineReason
 from synod.common.protocol.parts import split_message
 from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import PROTOCOL, Enrolment
 from synod.common.runtime.errors import Code, SynodError, invalid
 from synod.common.runtime.wire import CHUNK_BYTES, UPLOAD_SECONDS, caller_name, chunks_of, replies, streams
 from synod.curator.context import Context
-from synod.curator.party_handler import DeclineReason, DocumentKind, MoveKind, OpenRound, PartyHandler
+from synod.curator.party_handler import DocumentKind, MoveKind, Notice, OpenRound, PartyHandler
 from synod.curator.records import SeenHead
-from synod.curator.rotation import learn_rotations, witness
 from synod.curator.study_handler import StudyHandler
 from synod.curator.uploads import Upload, Uploads
 from synod.v1 import party_pb2 as pb
@@ -54,8 +55,7 @@ class PartyServicer(rpc.PartyServiceServicer):
         self._checking = asyncio.Semaphore(CHECKED_AT_ONCE)
 
     def _see(self, call: Call, head: pb.LedgerHead) -> str:
-        seen = SeenHead(head.ledger, head.sequence, head.hash, head.signature)
-        return self._handler.see(caller_name(call), head.identity, seen)
+        return self._handler.see(caller_name(call), head.identity, _read_seen(head))
 
     def _caller(self, call: Call, head: pb.LedgerHead) -> str:
         self._see(call, head)
@@ -66,10 +66,8 @@ class PartyServicer(rpc.PartyServiceServicer):
         """Says who is there."""
         if request.protocol != PROTOCOL:
             raise invalid(f"this curator speaks {PROTOCOL}.", "Update the older side.")
-        party, store = caller_name(call), self._context.store
-        learn_rotations(store, party, request.rotations)
-        seen = witness(store, party, request.head.identity, request.head.ledger)
-        self._see(call, request.head)
+        party, head = caller_name(call), request.head
+        seen = self._handler.greet(party, head.identity, _read_seen(head), request.rotations)
         reply = pb.GreetResponse(
             protocol=PROTOCOL,
             unix_seconds=int(self._context.clock()),
@@ -77,24 +75,24 @@ class PartyServicer(rpc.PartyServiceServicer):
             rotations=[rotation.to_bytes() for rotation in seen.rotations],
         )
         if (highest := seen.highest) is not None:
-            head = pb.LedgerHead(
+            told = pb.LedgerHead(
                 sequence=highest.sequence,
                 hash=highest.hash,
                 signature=highest.signature,
                 identity=seen.identity,
                 ledger=highest.ledger,
             )
-            reply.highest_head.CopyFrom(head)
+            reply.highest_head.CopyFrom(told)
         return reply
 
     @replies
     async def PullWork(self, request: pb.PullWorkRequest, call: Call) -> pb.PullWorkResponse:
         """Waits for moves."""
-        party = self._caller(call, request.head)
+        party, signer = caller_name(call), self._see(call, request.head)
         loop = asyncio.get_running_loop()
         until = loop.time() + min(request.wait_seconds, LONGEST_WAIT_SECONDS)
         skip, changes = set(request.skip), self._context.changes
-        while not (moves := self._handler.moves(party, skip)) and loop.time() < until and not changes.closed:
+        while not (moves := self._handler.moves(party, signer, skip)) and loop.time() < until and not changes.closed:
             await changes.wait(party, until - loop.time())
         return pb.PullWorkResponse(
             moves=[
@@ -103,6 +101,7 @@ class PartyServicer(rpc.PartyServiceServicer):
                     study_name=move.name,
                     kind=MOVE_KINDS[move.kind],
                     label=move.label,
+                    signature=move.signature,
                 )
                 for move in moves
             ]
@@ -130,8 +129,7 @@ class PartyServicer(rpc.PartyServiceServicer):
     async def Enrol(self, request: pb.EnrolRequest, call: Call) -> pb.EnrolResponse:
         """Takes an enrolment."""
         party = self._caller(call, request.head)
-        enrolment = Enrolment(party, request.identity, request.exchange, request.nonce, request.signature)
-        self._handler.enrol(request.study_hash, enrolment)
+        self._handler.enrol(request.study_hash, read_enrolment(party, request))
         return pb.EnrolResponse()
 
     @replies
@@ -164,16 +162,31 @@ class PartyServicer(rpc.PartyServiceServicer):
         """Takes a no."""
         if request.reason not in DECLINE_REASONS:
             raise invalid("a decline states its reason.")
-        signer = self._see(call, request.head)
-        self._handler.decline(caller_name(call), signer, request.study_hash, DECLINE_REASONS[request.reason])
+        self._handler.decline(self._notice(call, request), DECLINE_REASONS[request.reason])
         return pb.DeclineResponse()
 
     @replies
     async def Acknowledge(self, request: pb.AcknowledgeRequest, call: Call) -> pb.AcknowledgeResponse:
         """Takes a party's word that it knows of an end."""
-        signer = self._see(call, request.head)
-        self._handler.acknowledge(caller_name(call), signer, request.study_hash)
+        self._handler.acknowledge(self._notice(call, request))
         return pb.AcknowledgeResponse()
+
+    def _notice(self, call: Call, request: pb.DeclineRequest | pb.AcknowledgeRequest) -> Notice:
+        party = self._caller(call, request.head)
+        return Notice(party, request.study_hash, request.head.identity, request.signature)
+
+
+def _read_seen(head: pb.LedgerHead) -> SeenHead:
+    return SeenHead(head.ledger, head.sequence, head.hash, head.signature)
+
+
+def read_enrolment(party: str, request: pb.EnrolRequest) -> Enrolment:
+    """A party's enrolment as a value."""
+    approved, *earlier = (
+        Head(head.sequence, head.hash, head.ledger) for head in (request.approved_head, *request.open_heads)
+    )
+    heads = StatedHeads(approved, tuple(earlier))
+    return Enrolment(party, request.identity, request.exchange, request.nonce, heads, request.signature)
 
 
 def read_header(header: pb.SubmissionHeader) -> Submission:

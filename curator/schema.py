@@ -54,4 +54,12 @@ CREATE TABLE rotations (
 );
 CREATE INDEX rotated_keys ON rotations (name, new);
 """,
+    # A party is told of ends by the key that their rosters pin. Enrolments from before they stated heads of ledgers are
+    # of no use any more, and neither are heads that are larger than heads can be.
+    """
+DROP INDEX unacknowledged;
+CREATE INDEX unacknowledged ON rosters (party, key, study) WHERE acknowledged = 0;
+DELETE FROM enrolments;
+DELETE FROM heads WHERE length(identity) <> 32 OR length(ledger) <> 32 OR length(hash) <> 32 OR length(signature) <> 64;
+""",
 )

@@ -47,11 +47,13 @@ class Session:
     async def run(self) -> None:
         """Runs the study to its end; trouble with the disk is waited out, a failed check ends the study."""
         while True:
+            self._context.waiting.pop(self.study_hash, None)
             try:
                 await self._run_once()
             except SynodError as error:
                 log.warning("study stopped", extra={"study": self.study.name, "why": str(error)})
                 if error.code is Code.STORAGE:
+                    self._context.waiting[self.study_hash] = str(error)
                     await asyncio.sleep(RETRY_SECONDS)
                     continue
                 self._end(State.ABORTED, str(error))

@@ -5,7 +5,7 @@ keys are not in here: a stolen store shows ciphertexts only.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +25,7 @@ from synod.curator.schema import MIGRATIONS
 
 STORE_FILE = "store.sqlite"
 NOT_APPROVED = "not-approved"
+MOST_LEDGERS = 16  # of one identity; a party makes a new one only when it has lost the one before
 
 
 class Store:
@@ -73,21 +74,23 @@ class Store:
         rows = self._rows("SELECT study, document, created, outcome, reason FROM studies ORDER BY created DESC, name")
         return [_record(row) for row in rows]
 
-    def pending_studies(self, party: str, skip: Set[bytes], *, most_ended: int) -> list[PendingStudy]:
-        """The studies of a party that have not ended, newest first, and some of those whose end it has not
-        acknowledged; none of `skip`. What is read grows with the open studies, `skip` and `most_ended` alone.
+    def pending_studies(
+        self, party: str, keys: Sequence[str], skip: Set[bytes], *, most_ended: int
+    ) -> list[PendingStudy]:
+        """The studies of a party that have not ended, newest first, and some of those that pin one of the keys for it
+        and whose end it has not acknowledged; none of `skip`. What is read grows with the open studies, `keys`, `skip`
+        and `most_ended` alone.
         """
         rows = self._rows(
             "SELECT study, name, outcome FROM studies INDEXED BY open_studies CROSS JOIN rosters USING (study)"
             " WHERE outcome IS NULL AND party = ? ORDER BY created DESC, name",
             party,
         )
-        ended = self._rows(
+        statement = (
             "SELECT study, name, outcome FROM rosters INDEXED BY unacknowledged CROSS JOIN studies USING (study)"
-            " WHERE party = ? AND acknowledged = 0 AND outcome IS NOT NULL LIMIT ?",
-            party,
-            len(skip) + most_ended,
+            " WHERE party = ? AND key = ? AND acknowledged = 0 AND outcome IS NOT NULL LIMIT ?"
         )
+        ended = [row for key in keys for row in self._rows(statement, party, key, len(skip) + most_ended)]
         rows += [row for row in ended if row[0] not in skip][:most_ended]
         return [
             PendingStudy(study_hash, name, outcome and State(outcome))
@@ -142,14 +145,7 @@ class Store:
 
     def add_enrolment(self, study_hash: bytes, enrolment: Enrolment) -> None:
         """Stores an enrolment; the same again changes nothing, another one is refused."""
-        body = canonical_bytes(
-            [
-                enrolment.identity.hex(),
-                enrolment.exchange.hex(),
-                enrolment.nonce.hex(),
-                enrolment.signature.hex(),
-            ]
-        )
+        body = canonical_bytes(enrolment.to_json())
         stored = self.enrolment(study_hash, enrolment.name)
         if stored not in (None, enrolment):
             raise SynodError(
@@ -163,7 +159,7 @@ class Store:
     def enrolment(self, study_hash: bytes, party: str) -> Enrolment | None:
         """A party's enrolment, if it is there."""
         rows = self._rows("SELECT body FROM enrolments WHERE study = ? AND party = ?", study_hash, party)
-        return _enrolment(party, rows[0][0]) if rows else None
+        return Enrolment.from_json(json.loads(rows[0][0])) if rows else None
 
     def enrolled(self, study_hash: bytes) -> set[str]:
         """Who has enrolled."""
@@ -172,7 +168,7 @@ class Store:
     def enrolments(self, study_hash: bytes) -> dict[str, Enrolment]:
         """The enrolments so far, by party."""
         rows = self._rows("SELECT party, body FROM enrolments WHERE study = ?", study_hash)
-        return {party: _enrolment(party, body) for party, body in rows}
+        return {party: Enrolment.from_json(json.loads(body)) for party, body in rows}
 
     def fix_transcript(self, study_hash: bytes, envelope: bytes) -> None:
         """Stores the transcript for good."""
@@ -306,13 +302,19 @@ class Store:
         return bool(self._rows(statement, party, study_hash))
 
     def see_head(self, identity: bytes, head: SeenHead) -> None:
-        """Keeps the highest head of a ledger."""
+        """Keeps the highest head of a ledger; of an identity's ledgers the last few that were news."""
         highest = self.highest_head(identity, head.ledger)
         if highest is None or highest.sequence < head.sequence:
-            self._write(
-                "INSERT OR REPLACE INTO heads VALUES (?, ?, ?, ?, ?)",
-                identity, head.ledger, head.sequence, head.hash, head.signature,
-            )  # fmt: skip
+            with self._transaction():
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO heads VALUES (?, ?, ?, ?, ?)",
+                    (identity, head.ledger, head.sequence, head.hash, head.signature),
+                )
+                self._connection.execute(
+                    "DELETE FROM heads WHERE identity = ?1 AND rowid NOT IN"
+                    " (SELECT rowid FROM heads WHERE identity = ?1 ORDER BY rowid DESC LIMIT ?2)",
+                    (identity, MOST_LEDGERS),
+                )
 
     def highest_head(self, identity: bytes, ledger: bytes) -> SeenHead | None:
         """The highest head seen of a ledger."""
@@ -352,10 +354,6 @@ class Store:
     def _rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         with self._lock, storage_errors(None):
             return self._connection.execute(statement, values).fetchall()
-
-
-def _enrolment(party: str, body: bytes) -> Enrolment:
-    return Enrolment(party, *(bytes.fromhex(part) for part in json.loads(body)))
 
 
 def _record(row: tuple[Any, ...]) -> StudyRecord:

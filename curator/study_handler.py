@@ -89,6 +89,7 @@ class StudyHandler:
         self._store.end_study(record.study_hash, State.ABORTED, f"Aborted by {by}.")
         if session := self._sessions.pop(record.study_hash, None):
             session.cancel()
+        self._context.waiting.pop(record.study_hash, None)
         self._drop_key(record.study)
         self._context.changes.announce(record.study_hash, *(entry.name for entry in record.study.roster))
 
@@ -151,6 +152,7 @@ class StudyHandler:
             parties=list(self._describe_parties(record, query)),
             answer_bytes=self._store.answer_bytes(record.study_hash),
             halted=self._halted.get(record.study_hash, "") if record.outcome is None else "",
+            waiting=self._context.waiting.get(record.study_hash, "") if record.outcome is None else "",
         )
 
     def _describe_parties(self, record: StudyRecord, query: OpenQuery | None) -> Iterator[pb.PartyStatus]:

@@ -20,6 +20,7 @@ from synod.common.crypto.packing import pack
 from synod.common.crypto.paillier import encrypt_all
 from synod.common.models.gaussian import draw_rows
 from synod.common.privacy.coins import Coins
+from synod.common.protocol.heads import StatedHeads
 from synod.common.protocol.queries.base import SumQuery, SumTerms, sample_runs
 from synod.common.protocol.queries.marginals import LocalMarginals
 from synod.common.protocol.queries.moments import SumMoments, moment_design
@@ -63,10 +64,10 @@ class Secrets:
         """The X25519 private key of this party for this study."""
         return self.derive("exchange")
 
-    def enrolment(self, name: str, identity: Identity) -> Enrolment:
-        """This party's signed keys for the study; the same whenever it is made."""
+    def enrolment(self, name: str, identity: Identity, heads: StatedHeads) -> Enrolment:
+        """This party's signed keys for the study, and what it states of its ledger; the same whenever it is made."""
         exchange = X25519PrivateKey.from_private_bytes(self.exchange_key()).public_key().public_bytes_raw()
-        enrolment = Enrolment(name, identity.public_key, exchange, self.derive("nonce"))
+        enrolment = Enrolment(name, identity.public_key, exchange, self.derive("nonce"), heads)
         return enrolment.signed_by(identity, self.study_hash)
 
 

@@ -10,6 +10,8 @@ import grpc
 
 from synod.common.crypto.certificates import Role, check_own_certificate, read_changed_tls, read_tls
 from synod.common.crypto.identity import Identity
+from synod.common.protocol.heads import Head
+from synod.common.protocol.notices import DeclineReason, sign_acknowledgement, sign_decline
 from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import PROTOCOL, Enrolment
 from synod.common.runtime.errors import Code, SynodError, check_failed
@@ -17,7 +19,6 @@ from synod.common.runtime.jsontext import LARGEST_DOCUMENT_BYTES
 from synod.common.runtime.settings import PartySettings
 from synod.common.runtime.watched import Watched
 from synod.common.runtime.wire import CALL_SECONDS, UPLOAD_SECONDS, chunks_of, explain, open_channel
-from synod.party.ledger import Head
 from synod.v1 import party_pb2 as pb
 from synod.v1 import party_pb2_grpc as rpc
 
@@ -25,6 +26,11 @@ log = logging.getLogger("synod.party")
 
 T = TypeVar("T")
 PART_BYTES = 4096  # what parts may repeat of a query, and its signature
+DECLINE_REASONS = {
+    DeclineReason.NOT_APPROVED: pb.DECLINE_REASON_NOT_APPROVED,
+    DeclineReason.REVOKED: pb.DECLINE_REASON_REVOKED,
+    DeclineReason.CHECK_FAILED: pb.DECLINE_REASON_CHECK_FAILED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +113,8 @@ class CuratorClient:
             nonce=enrolment.nonce,
             signature=enrolment.signature,
             head=self._signed(head),
+            approved_head=_unsigned(enrolment.heads.approved),
+            open_heads=[_unsigned(one) for one in enrolment.heads.open],
         )
         self._call(lambda: self._stub.Enrol(request, timeout=CALL_SECONDS))
 
@@ -115,14 +123,20 @@ class CuratorClient:
         parts = self._parts(submission, payload, head)
         self._call(lambda: self._stub.Submit(parts, timeout=UPLOAD_SECONDS))
 
-    def decline(self, study_hash: bytes, reason: pb.DeclineReason.ValueType, head: Head) -> None:
+    def decline(self, study_hash: bytes, reason: DeclineReason, head: Head) -> None:
         """Says that no move will be made."""
-        request = pb.DeclineRequest(study_hash=study_hash, reason=reason, head=self._signed(head))
+        request = pb.DeclineRequest(
+            study_hash=study_hash,
+            reason=DECLINE_REASONS[reason],
+            head=self._signed(head),
+            signature=sign_decline(self._identity, self._settings.name, study_hash, reason),
+        )
         self._call(lambda: self._stub.Decline(request, timeout=CALL_SECONDS))
 
-    def acknowledge(self, study_hash: bytes, head: Head) -> None:
+    def acknowledge(self, study_hash: bytes, outcome: str, head: Head) -> None:
         """Confirms a study's end."""
-        request = pb.AcknowledgeRequest(study_hash=study_hash, head=self._signed(head))
+        signature = sign_acknowledgement(self._identity, self._settings.name, study_hash, outcome)
+        request = pb.AcknowledgeRequest(study_hash=study_hash, head=self._signed(head), signature=signature)
         self._call(lambda: self._stub.Acknowledge(request, timeout=CALL_SECONDS))
 
     def _parts(self, submission: Submission, payload: bytes, head: Head) -> Iterator[pb.SubmitRequest]:
@@ -158,6 +172,11 @@ class CuratorClient:
             raise explain(error, self._address) from None
         except ValueError:  # what grpc raises on a channel that `close` has closed
             raise SynodError(Code.UNREACHABLE, "the connection was closed on this side.") from None
+
+
+def _unsigned(head: Head) -> pb.LedgerHead:
+    """A head that the enrolment's signature covers."""
+    return pb.LedgerHead(sequence=head.sequence, hash=head.hash, ledger=head.ledger)
 
 
 def _join(parts: Iterable[pb.GetDocumentResponse]) -> bytes:

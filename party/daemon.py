@@ -12,6 +12,9 @@ from typing import Any
 
 from synod.common.crypto.certificates import ExpiryReminder
 from synod.common.crypto.identity import Identity, fingerprint, verify
+from synod.common.protocol.heads import Head, LedgerBehindError
+from synod.common.protocol.notices import DeclineReason, require_announcement, require_end
+from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import QUERIES, parse_query
 from synod.common.protocol.signed_query import SignedQuery
 from synod.common.protocol.submission import Submission
@@ -23,9 +26,9 @@ from synod.common.study.study import parse_study
 from synod.party.account import ApprovalState
 from synod.party.approval import check_study, reserve, snapshot_folder
 from synod.party.client import CuratorClient, Greeting
-from synod.party.ledger import Head, Ledger
+from synod.party.ledger import Ledger
 from synod.party.rotation import check_not_rotated, own_keys
-from synod.party.rounds import Responder, answer_round, check_round, next_step, open_approval, secrets_of
+from synod.party.rounds import Responder, answer_round, check_round, enrol, next_step, open_approval, read_agreed
 from synod.party.table.encode import TableError
 from synod.party.table.snapshot import drop_snapshot, load_snapshot
 from synod.v1 import party_pb2 as pb
@@ -38,6 +41,7 @@ LONGEST_BACKOFF_SECONDS = 30.0
 LARGEST_SKEW_SECONDS = 300
 HASH_BYTES = 32
 ANOTHER_CURATOR = "Compare fingerprints by phone; if it sent a rotation, see `synod party accept-rotation --help`."
+MOST_COMPLAINTS = 10_000
 RETRIED = (Code.UNREACHABLE, Code.UNAUTHENTICATED, Code.STORAGE, Code.INTERNAL)
 OUTCOMES = {
     pb.MOVE_KIND_CLOSE_PUBLISHED: ApprovalState.PUBLISHED,
@@ -74,6 +78,7 @@ class Daemon:
         self._failures = 0
         self._complaints: set[tuple[bytes, str]] = set()
         self._auto_approves = settings.approve == "auto"
+        self._curator_key = b""
 
     def stop(self) -> None:
         """Ends `run` soon; safe to call from a signal handler."""
@@ -125,16 +130,17 @@ class Daemon:
         for approval in self._ledger.account().approvals.values():
             study_hash = bytes.fromhex(approval.study)
             if approval.state is ApprovalState.REVOKED and study_hash not in self._reported:
-                self._send_decline(study_hash, pb.DECLINE_REASON_REVOKED)
+                self._send_decline(study_hash, DeclineReason.REVOKED)
                 self._reported.add(study_hash)
 
-    def _send_decline(self, study_hash: bytes, reason: pb.DeclineReason.ValueType) -> None:
+    def _send_decline(self, study_hash: bytes, reason: DeclineReason) -> None:
         try:
             self._client.decline(study_hash, reason, self._ledger.head())
         except SynodError as error:
             if error.code in RETRIED:
                 raise
-            log.info("the curator does not take this no", extra={"hash": study_hash.hex()[:16], "why": str(error)})
+            if self._is_new(study_hash, error):
+                log.info("the curator does not take this no", extra={"hash": study_hash.hex()[:16], "why": str(error)})
 
     def _check_greeting(self, greeting: Greeting) -> None:
         """1. the protocol is ours; 2. the curator is the pinned one; 3. our ledger is not behind what it has seen;
@@ -146,6 +152,7 @@ class Daemon:
         # 2
         if fingerprint(greeting.curator) != self._settings.curator:
             raise refused("the curator's key is not the one that `curator` pins.", ANOTHER_CURATOR)
+        self._curator_key = greeting.curator
         # 3
         check_not_rotated(self._ledger.account(), self._identity, greeting.rotations)
         if greeting.highest is not None:
@@ -156,21 +163,51 @@ class Daemon:
             log.warning("this machine's clock and the curator's differ", extra={"seconds": round(skew)})
 
     def _make(self, move: pb.Move) -> None:
-        """Makes one move; what cannot be made is declined, and the rest goes on."""
+        """Makes one move; what cannot be made is declined, and the rest goes on.
+
+        What somebody else than the curator has announced is not even declined: a signed no would end the study.
+        """
         if len(move.study_hash) != HASH_BYTES:
             log.warning("the curator names a study by something that is not a hash")
             return
-        context = {"study": move.study_name, "hash": move.study_hash.hex()[:16]}
+        try:
+            self._require_signature(move)
+        except SynodError as unsigned:
+            self._complain(move, unsigned)
+            self._waiting.add(move.study_hash)
+            return
         try:
             self._carry_out(move)
         except Exception as failure:
             error = failure if isinstance(failure, SynodError) else _defect(failure)
-            if error.code in RETRIED:
+            if error.code in RETRIED or isinstance(error, LedgerBehindError):
                 raise
-            if (move.study_hash, str(error)) not in self._complaints:  # once, not at every recheck
-                self._complaints.add((move.study_hash, str(error)))
-                log.warning("move not made", extra={**context, "why": str(error)})
-            self._decline(move.study_hash, error)
+            self._complain(move, error)
+            if move.kind in OUTCOMES:  # there is nothing left to decline
+                self._finished.add(move.study_hash)
+            else:
+                self._decline(move.study_hash, error)
+
+    def _complain(self, move: pb.Move, error: SynodError) -> None:
+        if self._is_new(move.study_hash, error):
+            context = {"study": move.study_name, "hash": move.study_hash.hex()[:16]}
+            log.warning("move not made", extra={**context, "why": str(error)})
+
+    def _is_new(self, study_hash: bytes, error: SynodError) -> bool:
+        """Whether this is wrong with a study for the first time: it is said once, not at every recheck."""
+        if (study_hash, str(error)) in self._complaints:
+            return False
+        if len(self._complaints) >= MOST_COMPLAINTS:  # whoever poses as the curator can think of studies without end
+            self._complaints.clear()
+        self._complaints.add((study_hash, str(error)))
+        return True
+
+    def _require_signature(self, move: pb.Move) -> None:
+        """A study's announcement and its end are the curator's word; what it asks is signed beside the query."""
+        if move.kind == pb.MOVE_KIND_ENROL:
+            require_announcement(self._curator_key, move.study_hash, move.signature)
+        elif move.kind in OUTCOMES:
+            require_end(self._curator_key, move.study_hash, OUTCOMES[move.kind].value, move.signature)
 
     def _carry_out(self, move: pb.Move) -> None:
         match move.kind:
@@ -185,10 +222,10 @@ class Daemon:
 
     def _decline(self, study_hash: bytes, error: SynodError) -> None:
         waiting = error.code is Code.NOT_READY
-        reason = pb.DECLINE_REASON_NOT_APPROVED if waiting else pb.DECLINE_REASON_CHECK_FAILED
+        reason = DeclineReason.NOT_APPROVED if waiting else DeclineReason.CHECK_FAILED
         approval = self._ledger.account().approvals.get(study_hash.hex())
         if approval is not None and approval.state is ApprovalState.REVOKED:
-            reason = pb.DECLINE_REASON_REVOKED
+            reason = DeclineReason.REVOKED
         self._send_decline(study_hash, reason)
         # An approved study is still to be closed, which frees what it holds; only one never approved is done with.
         may_change = approval is not None or self._settings.approve == "ask"
@@ -204,8 +241,7 @@ class Daemon:
                 )
             self._approve_automatically(move.study_hash)
         approval = open_approval(self._ledger, move.study_hash)
-        enrolment = secrets_of(self._responder, approval).enrolment(self._settings.name, self._identity)
-        self._client.enrol(move.study_hash, enrolment, self._ledger.head())
+        self._client.enrol(move.study_hash, enrol(self._responder, approval), self._ledger.head())
         log.info("enrolled", extra={"study": move.study_name})
 
     def _approve_automatically(self, study_hash: bytes) -> None:
@@ -246,6 +282,7 @@ class Daemon:
         approval = open_approval(self._ledger, move.study_hash)
         study = self._ledger.study(move.study_hash)
         transcript = self._client.document(move.study_hash, pb.DOCUMENT_KIND_TRANSCRIPT)
+        read_agreed(self._responder, study, transcript)
         step = next_step(self._responder, approval, study, move.label)
         most_bytes = QUERIES[step.kind].message_bytes(step, study)
         told = self._client.query(move.study_hash, move.label, most_bytes)
@@ -257,11 +294,25 @@ class Daemon:
 
     def _close(self, move: pb.Move) -> None:
         outcome = OUTCOMES[move.kind]
+        self._require_answered(move.study_hash, outcome)
         self._ledger.end_study(move.study_hash, outcome, now=self._now())
         drop_snapshot(snapshot_folder(self._settings, move.study_hash))
-        self._client.acknowledge(move.study_hash, self._ledger.head())
+        self._client.acknowledge(move.study_hash, outcome.value, self._ledger.head())
         self._finished.add(move.study_hash)
         log.info("study ended", extra={"study": move.study_name, "outcome": outcome.value})
+
+    def _require_answered(self, study_hash: bytes, outcome: ApprovalState) -> None:
+        """Nothing is published without every answer of this party: a ledger that lacks one must not free its cost."""
+        approval = self._ledger.account().approvals.get(study_hash.hex())
+        if approval is None or approval.state is not ApprovalState.OPEN or outcome is not ApprovalState.PUBLISHED:
+            return
+        steps = plan_study(self._ledger.study(study_hash)).steps_of(self._settings.name)
+        if len(approval.charges) < len(steps):
+            raise refused(
+                f"{approval.name} was published, and this ledger has not charged all that it asked of this party: it "
+                "is an old copy, or the curator says what is not so.",
+                "Restore the newest ledger; what the study holds stays reserved.",
+            )
 
     def _now(self) -> int:
         return int(self._clock())
@@ -280,10 +331,7 @@ def check_not_behind(ledger: Ledger, identity: Identity, seen: pb.LedgerHead) ->
     if not any(verify(key, "head", head.statement(), seen.signature) for key in keys):
         return  # not signed by us, so it says nothing about our ledger
     if ledger.hash_at(head.sequence) != head.hash:
-        raise refused(
-            "this ledger is behind, or beside, what the curator has seen of it: an old copy or a clone.",
-            "Stop the other copy and restore the newest ledger; never run two.",
-        )
+        raise LedgerBehindError("the curator has seen")
 
 
 def _read_json(document: bytes) -> Any:

@@ -8,7 +8,7 @@ import hmac
 import json
 import secrets
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +17,8 @@ from typing import Any
 from synod.common.crypto.canonical import Json, canonical_bytes, canonical_hash
 from synod.common.privacy.coins import KEY_BYTES
 from synod.common.privacy.cost import Cost
+from synod.common.protocol.heads import Head, StatedHeads
 from synod.common.protocol.rotation import Rotation
-from synod.common.protocol.submission import head_statement
 from synod.common.runtime.errors import SynodError, check_failed, invalid, refused
 from synod.common.runtime.files import sync_folder
 from synod.common.runtime.sqlite import empty_log, open_database, storage_errors, transaction
@@ -47,20 +47,16 @@ INSERT INTO study_secrets SELECT study, x'' FROM studies WHERE lower(hex(study))
 );
 UPDATE answers SET payload = x'' WHERE study NOT IN (SELECT study FROM study_secrets);
 """,
+    # What other parties' ledgers were, as they stated it in transcripts that were answered here.
+    """
+CREATE TABLE witnessed (
+    identity BLOB NOT NULL, ledger BLOB NOT NULL, sequence INTEGER NOT NULL, hash BLOB NOT NULL,
+    PRIMARY KEY (identity, ledger, sequence)
+);
+""",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """Where the chain ends: how many entries, the hash of the last, and that of the first, which says whose chain."""
-
-    sequence: int
-    hash: bytes
-    ledger: bytes
-
-    def statement(self) -> Json:
-        """What the party signs of it."""
-        return head_statement(self.sequence, self.hash, self.ledger)
+MOST_WITNESSED_HEADS = 256  # of one ledger, the furthest ones
+MOST_WITNESSED_LEDGERS = 16  # of one identity, the last ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +130,32 @@ class Ledger:
         """The hash of an entry; None where the chain does not reach it."""
         rows = self._rows("SELECT hash FROM entries WHERE sequence = ?", sequence)
         return bytes(rows[0][0]) if rows else None
+
+    def hashes(self) -> list[bytes]:
+        """The hash of every entry, in order."""
+        return [bytes(digest) for (digest,) in self._rows("SELECT hash FROM entries ORDER BY sequence")]
+
+    def stated_heads(self, study_hash: bytes) -> StatedHeads:
+        """What the enrolment in an approved study states of this ledger.
+
+        Guarantee: a function of the entries up to the approval, so it is the same whenever the party enrols, also after
+        a crash; a ledger that forgot the approval cannot state it again, because entries have random salts.
+        """
+        first, opened = self.head().ledger, dict[str, Head]()
+        for sequence, body, digest in self._rows("SELECT sequence, body, hash FROM entries ORDER BY sequence"):
+            entry = _decode(body)
+            if entry["kind"] == "approved":
+                opened[entry["study"]] = Head(sequence, bytes(digest), first)
+                if entry["study"] == study_hash.hex():
+                    return StatedHeads.of(list(opened.values()))
+            elif entry["kind"] in ("revoked", "closed"):
+                del opened[entry["study"]]
+        raise AssertionError("an approved study has its entry")
+
+    def witnessed(self, identity: bytes, ledger: bytes) -> list[Head]:
+        """The heads that another party's ledger was witnessed with."""
+        statement = "SELECT sequence, hash FROM witnessed WHERE identity = ? AND ledger = ?"
+        return [Head(sequence, bytes(digest), ledger) for sequence, digest in self._rows(statement, identity, ledger)]
 
     def secret(self) -> bytes:
         """The key of what outlives studies; never leaves, and a copy of the ledger has the same."""
@@ -229,6 +251,30 @@ class Ledger:
                 "INSERT INTO answers VALUES (?, ?, ?, ?)",
                 (study_hash, label, canonical_bytes(answer.header), answer.payload),
             )
+
+    def witness(self, others: Mapping[bytes, StatedHeads]) -> None:
+        """Remembers what other parties, by identity, have stated of their ledgers; the oldest make room."""
+        news = [
+            (identity, head.ledger, head.sequence, head.hash)
+            for identity, stated in others.items()
+            for head in set(stated.all) - set(self.witnessed(identity, stated.approved.ledger))
+        ]
+        if not news:
+            return
+        with self._transaction():
+            self._connection.executemany("INSERT OR IGNORE INTO witnessed VALUES (?, ?, ?, ?)", news)
+            for identity, stated in others.items():
+                self._connection.execute(
+                    "DELETE FROM witnessed WHERE identity = ?1 AND ledger = ?2 AND sequence NOT IN"
+                    " (SELECT sequence FROM witnessed WHERE identity = ?1 AND ledger = ?2"
+                    " ORDER BY sequence DESC LIMIT ?3)",
+                    (identity, stated.approved.ledger, MOST_WITNESSED_HEADS),
+                )
+                self._connection.execute(
+                    "DELETE FROM witnessed WHERE identity = ?1 AND ledger NOT IN (SELECT ledger FROM witnessed"
+                    " WHERE identity = ?1 GROUP BY ledger ORDER BY max(rowid) DESC LIMIT ?2)",
+                    (identity, MOST_WITNESSED_LEDGERS),
+                )
 
     def end_study(self, study_hash: bytes, outcome: ApprovalState, *, now: int) -> None:
         """Records how a study ended; what it did not charge is free again.

@@ -6,8 +6,10 @@ The release is verified already; what is compared here only the party itself can
 from collections.abc import Sequence
 from itertools import zip_longest
 
+from synod.common.crypto.canonical import canonical_hash
+from synod.common.protocol.heads import check_own_heads
 from synod.common.protocol.manifest import Verdict
-from synod.common.runtime.errors import check_failed
+from synod.common.runtime.errors import Code, check_failed
 from synod.common.study.study import CURATOR_NAME
 from synod.party.account import ApprovalState, Entry, fold, key_in_use
 
@@ -22,8 +24,9 @@ def compare_release(
     fingerprint of its identity and `curator` the one that its configuration pins, both as of now.
 
     1. the curator that sealed the release is the pinned one; 2. this party is on the roster under its own key; 3. this
-    ledger has approved the study, and has not recorded another end of it; 4. the release states exactly the answers
-    that were charged: round, query, transcript, cost and hash of each, in order.
+    ledger has the heads that this party has stated, so it is no old copy; 4. it has approved the study, and has not
+    recorded another end of it; 5. the release states exactly the answers that were charged: round, query, transcript,
+    cost and hash of each, in order.
     """
     study = verdict.study
     approval = fold(entries).approvals.get(study.digest().hex())
@@ -37,11 +40,15 @@ def compare_release(
     if verdict.signers.get(name) != key:
         raise check_failed(f"the release of {study.name} does not have {name} under its own key.", ASK)
     # 3
+    own_hashes = [canonical_hash(dict(entry)) for entry in entries]
+    stated_heads = verdict.enrolments[study.index_of(name)].heads
+    check_own_heads(stated_heads, own_hashes, shown_by="the release shows", code=Code.CHECK_FAILED)
+    # 4
     if approval is None:
         raise check_failed(f"this ledger has not approved {study.name} as it was published.", ASK)
     if approval.state in (ApprovalState.REVOKED, ApprovalState.ABORTED):
         raise check_failed(f"{study.name} was published, and this ledger has it as {approval.state.value}.", ASK)
-    # 4
+    # 5
     charged = [
         {part: entry[part] for part in COMPARED}
         for entry in entries
@@ -54,6 +61,7 @@ def compare_release(
     return (
         "the curator is the one that this party's configuration pins",
         f"{name} is on the roster under its own key, and this ledger has approved the study",
+        "this ledger has the entries whose heads are in the release",
         f"all {len(charged)} answers are those that left here, by their hashes, and no other is stated",
         f"what {name} spent is what this ledger was charged",
     )

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from synod.common.crypto.canonical import Json
 from synod.common.crypto.identity import Identity, fingerprint
 from synod.common.crypto.paillier import check_public_key
+from synod.common.protocol.heads import check_not_rolled_back, check_own_heads
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import check_within
 from synod.common.protocol.queries.parsing import query_digest
 from synod.common.protocol.signed_query import SignedQuery, require_query_signature
 from synod.common.protocol.steps import Step
 from synod.common.protocol.submission import AnsweredStep, Submission, digest_of
-from synod.common.protocol.transcript import Transcript, check_transcript, read_transcript
+from synod.common.protocol.transcript import Enrolment, Transcript, check_transcript, read_transcript
 from synod.common.runtime.errors import Code, SynodError, check_failed, refused
 from synod.common.study.study import Study
 from synod.party.account import Approval, ApprovalState
@@ -43,23 +44,19 @@ def check_round(
 
     1. the transcript is signed by the curator that it names, which is the one that this party's configuration pins;
     2. it is of the approved study and roster, and its curator is nobody on it; 3. this party's own entry is in it,
-    unaltered; 4. the Paillier key is sound; 5. no other transcript was answered for this study; 6. the label is the
-    next planned step; 7. the query is of the planned kind, and no larger than plan and policy allow; 8. that curator
-    has signed T, the label and Q.
+    unaltered, and this ledger has the heads that it states; 4. the Paillier key is sound; 5. no other transcript was
+    answered for this study; 6. the label is the next planned step; 7. the query is of the planned kind, and no larger
+    than plan and policy allow; 8. that curator has signed T, the label and Q; 9. no other party's ledger is behind what
+    this party has witnessed of it.
 
     Guarantee: who lacks the curator's identity key, such as the transport authority or a thief of the curator's TLS
     key, can repeat a question that the curator asked, which gets the same answer, and can ask no other.
     """
     query = signed.query
-    study_hash = study.digest()
-    # 1
-    transcript = _pinned_transcript(responder, transcript_envelope)
-    # 2
-    check_transcript(transcript, study, study_hash)
-    # 3
+    # 1 to 3
+    transcript = read_agreed(responder, study, transcript_envelope)
     index = study.index_of(responder.name)
-    own = secrets_of(responder, approval).enrolment(responder.name, responder.identity)
-    if transcript.enrolments[index] != own:
+    if transcript.enrolments[index] != enrol(responder, approval):
         raise check_failed("the transcript holds other keys than this party enrolled with.")
     # 4
     check_public_key(transcript.key.n, transcript.key.h_s, study.key_bits)
@@ -75,6 +72,10 @@ def check_round(
     # 8
     query_hash = query_digest(query, step, study)
     require_query_signature(transcript.curator, transcript_hash, label, query_hash, signed.signature)
+    # 9
+    for other in _others(responder, transcript):
+        known = responder.ledger.witnessed(other.identity, other.heads.approved.ledger)
+        check_not_rolled_back(other.name, other.heads, known)
     return Round(study, step, query, query_hash, transcript, transcript_hash, index)
 
 
@@ -84,10 +85,19 @@ def check_cells(numbers: int, max_cells: int) -> None:
         raise refused(f"the query asks for {numbers} numbers; `max_cells` is {max_cells}.")
 
 
-def _pinned_transcript(responder: Responder, envelope: bytes) -> Transcript:
+def read_agreed(responder: Responder, study: Study, envelope: bytes) -> Transcript:
+    """The transcript of an approved study (checks 1 and 2), if this ledger is not behind what its party has stated of
+    it there (of 3).
+    """
+    # 1
     transcript = read_transcript(envelope)
     if fingerprint(transcript.curator) != responder.curator:
         raise check_failed("the transcript is not from the curator that `curator` pins.")
+    # 2
+    check_transcript(transcript, study, study.digest())
+    # 3
+    own = transcript.enrolments[study.index_of(responder.name)]
+    check_own_heads(own.heads, responder.ledger.hashes(), shown_by="the transcript of a study shows")
     return transcript
 
 
@@ -103,8 +113,10 @@ def next_step(responder: Responder, approval: Approval, study: Study, label: str
 def answer_round(responder: Responder, approval: Approval, asked: Round, snapshot: Snapshot, *, now: int) -> None:
     """Computes the answer, and stores charge and answer in one transaction.
 
-    Guarantee: nothing has left the house when this returns; what leaves afterwards is what was stored.
+    Guarantee: nothing has left the house when this returns; what leaves afterwards is what was stored. What the other
+    parties have stated of their ledgers is remembered before.
     """
+    responder.ledger.witness({other.identity: other.heads for other in _others(responder, asked.transcript)})
     secrets = secrets_of(responder, approval)
     payload = answer(asked, snapshot.columns, secrets=secrets, workers=responder.workers)
     charge = AnsweredStep(asked.step.label, asked.query_hash.hex(), asked.step.cost)
@@ -126,6 +138,16 @@ def answer_round(responder: Responder, approval: Approval, asked: Round, snapsho
         "answer": submission.digest.hex(),
     }
     responder.ledger.charge(asked.transcript.study_hash, entry, StoredAnswer(submission.to_json(), payload), now=now)
+
+
+def enrol(responder: Responder, approval: Approval) -> Enrolment:
+    """This party's enrolment in an approved study: always the same bytes."""
+    heads = responder.ledger.stated_heads(bytes.fromhex(approval.study))
+    return secrets_of(responder, approval).enrolment(responder.name, responder.identity, heads)
+
+
+def _others(responder: Responder, transcript: Transcript) -> list[Enrolment]:
+    return [enrolment for enrolment in transcript.enrolments if enrolment.name != responder.name]
 
 
 def secrets_of(responder: Responder, approval: Approval) -> Secrets:

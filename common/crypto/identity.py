@@ -15,6 +15,7 @@ from synod.common.crypto.keyfiles import read_key, write_key
 from synod.common.runtime.errors import check_failed, invalid
 
 PUBLIC_KEY_BYTES = 32
+SIGNATURE_BYTES = 64
 
 
 def fingerprint(public_key: bytes) -> str:

@@ -92,6 +92,7 @@ class Verdict:
     transcript_hash: bytes
     seed: int
     accounts: tuple[PartyAccount, ...]
+    enrolments: tuple[Enrolment, ...]
 
 
 def verify_release(folder: Path, trust: Trust | None) -> Verdict:
@@ -139,6 +140,7 @@ def verify_release(folder: Path, trust: Trust | None) -> Verdict:
         transcript_hash=run.transcript_hash,
         seed=run.seed,
         accounts=accounts,
+        enrolments=transcript.enrolments,
     )
 
 

@@ -88,11 +88,6 @@ class Submission:
         return submission
 
 
-def head_statement(sequence: int, digest: bytes, ledger: bytes) -> Json:
-    """What a party signs of its ledger's head."""
-    return {"sequence": sequence, "hash": digest.hex(), "ledger": ledger.hex()}
-
-
 def digest_of(payload: bytes) -> bytes:
     """SHA-256 of an answer's bytes."""
     return hashlib.sha256(payload).digest()

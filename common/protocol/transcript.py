@@ -1,17 +1,18 @@
 """The transcript T: what all parties of a study must have in common before any of them answers.
 
 T = SHA-256(protocol version, study hash, Paillier n and h_s, the curator's identity key, and for each roster entry in
-order: name, identity key, X25519 key, rows, nonce). Masks are derived under T, so parties that were told different
-things do not cancel. Whoever has signed T has agreed on who may ask, and on who seals the release.
+order: name, identity key, X25519 key, rows, nonce, heads of its ledger). Masks are derived under T, so parties that
+were told different things do not cancel. Whoever has signed T has agreed on who may ask, and on who seals the release.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from synod.common.crypto.canonical import Json, canonical_bytes, canonical_hash
 from synod.common.crypto.identity import PUBLIC_KEY_BYTES, Identity, fingerprint, require_signature
 from synod.common.crypto.paillier import PublicKey
 from synod.common.protocol.envelope import SignedDocument, open_document, read_document, sign_document
+from synod.common.protocol.heads import StatedHeads
 from synod.common.runtime.errors import check_failed
 from synod.common.study.study import Study
 
@@ -21,12 +22,13 @@ NONCE_BYTES = 32
 
 @dataclass(frozen=True, slots=True)
 class Enrolment:
-    """One party's keys for one study, signed with its identity."""
+    """One party's keys for one study and what it states of its ledger, signed with its identity."""
 
     name: str
     identity: bytes
     exchange: bytes
     nonce: bytes
+    heads: StatedHeads
     signature: bytes = b""
 
     def statement(self, study_hash: bytes) -> Json:
@@ -38,12 +40,31 @@ class Enrolment:
             "identity": self.identity.hex(),
             "exchange": self.exchange.hex(),
             "nonce": self.nonce.hex(),
+            "heads": self.heads.to_json(),
         }
 
     def signed_by(self, identity: Identity, study_hash: bytes) -> "Enrolment":
         """The same enrolment with its signature."""
-        signature = identity.sign("enrol", self.statement(study_hash))
-        return Enrolment(self.name, self.identity, self.exchange, self.nonce, signature)
+        return replace(self, signature=identity.sign("enrol", self.statement(study_hash)))
+
+    def to_json(self) -> dict[str, Json]:
+        """As transcripts and the curator's store hold it."""
+        return {
+            "name": self.name,
+            "identity": self.identity.hex(),
+            "exchange": self.exchange.hex(),
+            "nonce": self.nonce.hex(),
+            "heads": self.heads.to_json(),
+            "signature": self.signature.hex(),
+        }
+
+    @staticmethod
+    def from_json(data: Any) -> "Enrolment":
+        """Reads what `to_json` wrote; raises KeyError, TypeError or ValueError at anything else."""
+        identity, exchange, nonce, signature = (
+            bytes.fromhex(data[key]) for key in ("identity", "exchange", "nonce", "signature")
+        )
+        return Enrolment(str(data["name"]), identity, exchange, nonce, StatedHeads.from_json(data["heads"]), signature)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +83,13 @@ class Transcript:
             "study": self.study_hash.hex(),
             "key": self.key.to_json(),
             "curator": self.curator.hex(),
-            "enrolments": [
-                {
-                    "name": e.name,
-                    "identity": e.identity.hex(),
-                    "exchange": e.exchange.hex(),
-                    "nonce": e.nonce.hex(),
-                    "signature": e.signature.hex(),
-                }
-                for e in self.enrolments
-            ],
+            "enrolments": [enrolment.to_json() for enrolment in self.enrolments],
         }
 
     def digest(self, study: Study) -> bytes:
         """T, for a study whose roster the enrolments follow."""
         roster: list[Json] = [
-            [e.name, e.identity.hex(), e.exchange.hex(), entry.rows, e.nonce.hex()]
+            [e.name, e.identity.hex(), e.exchange.hex(), entry.rows, e.nonce.hex(), e.heads.to_json()]
             for e, entry in zip(self.enrolments, study.roster, strict=True)
         ]
         return canonical_hash([PROTOCOL, self.study_hash.hex(), self.key.to_json(), self.curator.hex(), roster])
@@ -88,13 +100,7 @@ def parse_transcript(data: Any) -> Transcript:
     try:
         if data["protocol"] != PROTOCOL:
             raise check_failed("the transcript is of another protocol version.", "Update the older side.")
-        enrolments = tuple(
-            Enrolment(
-                str(e["name"]),
-                *(bytes.fromhex(e[key]) for key in ("identity", "exchange", "nonce", "signature")),
-            )
-            for e in data["enrolments"]
-        )
+        enrolments = tuple(Enrolment.from_json(enrolment) for enrolment in data["enrolments"])
         study_hash, curator = (bytes.fromhex(data[key]) for key in ("study", "curator"))
         return Transcript(study_hash, PublicKey.from_json(data["key"]), curator, enrolments)
     except (KeyError, TypeError, ValueError) as error:
@@ -128,8 +134,8 @@ def _signed_by_its_curator(signed: SignedDocument) -> Transcript:
 def check_enrolment(enrolment: Enrolment, study: Study, study_hash: bytes) -> None:
     """Checks one enrolment against the roster.
 
-    1. its name is on the roster; 2. its identity key is the one that the roster pins; 3. its sizes are right;
-    4. its signature is valid for this study.
+    1. its name is on the roster; 2. its identity key is the one that the roster pins; 3. its sizes are right,
+    and its heads are of one ledger; 4. its signature is valid for this study.
     """
     pinned = {entry.name: entry.key for entry in study.roster}
     # 1
@@ -145,6 +151,8 @@ def check_enrolment(enrolment: Enrolment, study: Study, study_hash: bytes) -> No
     sizes = (len(enrolment.identity), len(enrolment.exchange), len(enrolment.nonce))
     if sizes != (PUBLIC_KEY_BYTES, PUBLIC_KEY_BYTES, NONCE_BYTES):
         raise check_failed(f"the enrolment of {enrolment.name} has keys of the wrong size.")
+    if not enrolment.heads.is_sound():
+        raise check_failed(f"the enrolment of {enrolment.name} states heads that no ledger can have.")
     # 4
     require_signature(
         enrolment.identity,

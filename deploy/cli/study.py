@@ -176,7 +176,8 @@ def status(name: str, config: Path, as_json: bool) -> None:
         say_json([describe(study) for study in studies])
         return
     for study in studies:
-        remark = study.reason or (study.halted and f"halted: {study.halted}")
+        waits = study.halted and f"halted: {study.halted}"
+        remark = study.reason or waits or (study.waiting and f"waits and tries again: {study.waiting}")
         say(f"{study.name}: {state_name(study)}" + (f" ({remark})" if remark else ""))
         for party in study.parties:
             say(f"  {party.name}: {party_line(party)}")
@@ -213,6 +214,7 @@ def describe(study: pb.StudyStatus) -> dict[str, Any]:
         "label": study.label,
         "reason": study.reason,
         "halted": study.halted,
+        "waiting": study.waiting,
         "answer_bytes": study.answer_bytes,
         "parties": [
             {

@@ -17,7 +17,8 @@ import grpc
 import pytest
 
 from synod.common.crypto.canonical import canonical_bytes
-from synod.common.protocol.submission import Submission, head_statement
+from synod.common.protocol.heads import Head
+from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import PROTOCOL
 from synod.common.runtime.wire import CHUNK_BYTES, chunks_of
 from synod.common.study.study import Study
@@ -48,7 +49,7 @@ def context(tmp_path: Path) -> Iterator[Context]:
 def head_of(party: str, sequence: int = 1) -> pb.LedgerHead:
     """A head of a ledger as the party signs it."""
     identity, ledger = identity_of(party), bytes(32)
-    signature = identity.sign("head", head_statement(sequence, ledger, ledger))
+    signature = identity.sign("head", Head(sequence, ledger, ledger).statement())
     return pb.LedgerHead(
         sequence=sequence, hash=ledger, ledger=ledger, identity=identity.public_key, signature=signature
     )

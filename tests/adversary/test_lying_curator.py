@@ -25,7 +25,7 @@ from synod.v1 import query_pb2 as pb
 from tests.support.attacks import exact_moments, is_near, read_plaintexts, small_case, small_study
 from tests.support.encrypted_sums import layout_of
 from tests.support.keys import CURATOR, identity_of, paillier_key, seed_bytes
-from tests.support.parties import MOMENTS, PartyInMemory, PartyUnderTest, make_transcript, open_party, seal
+from tests.support.parties import MOMENTS, PartyInMemory, PartyUnderTest, heads_of, make_transcript, open_party, seal
 from tests.support.studies import make_model
 
 SIDE = "side"
@@ -52,7 +52,7 @@ def truth(party: PartyUnderTest) -> Transcript:
 def enrol_as(name: str, study: Study, exchange: bytes | None = None) -> Enrolment:
     """An enrolment under a roster name, with a key of the curator's own making."""
     key = exchange or seed_bytes("curator's exchange", name)
-    enrolment = Enrolment(name, identity_of(SIDE).public_key, key, seed_bytes("nonce"))
+    enrolment = Enrolment(name, identity_of(SIDE).public_key, key, seed_bytes("nonce"), heads_of(name, study))
     return enrolment.signed_by(identity_of(SIDE), study.digest())
 
 

@@ -14,13 +14,14 @@ import pytest
 from synod.common.crypto.certificates import read_tls
 from synod.common.crypto.identity import Identity
 from synod.common.crypto.paillier import SecretKey
+from synod.common.protocol.heads import Head
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.submission import AnsweredStep, Submission, digest_of
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.wire import open_channel
 from synod.party.approval import identity_path
 from synod.party.client import CuratorClient
-from synod.party.ledger import Head, Ledger
+from synod.party.ledger import Ledger
 from synod.v1 import party_pb2 as pb
 from synod.v1 import party_pb2_grpc as rpc
 from synod.v1 import study_pb2 as spb

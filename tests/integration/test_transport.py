@@ -18,6 +18,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from synod.common.crypto.authority import issue_certificate, make_authority
 from synod.common.crypto.certificates import Holder, Role, read_tls
 from synod.common.crypto.identity import Identity
+from synod.common.protocol.heads import StatedHeads
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.settings import OperatorSettings, TlsFiles
 from synod.common.runtime.wire import MESSAGE_BYTES, open_channel
@@ -240,8 +241,9 @@ def test_another_identity_than_the_roster_s_is_told_so(served: Site) -> None:
     ledger = Ledger.open(config.parent / "impostor")
     secrets = Secrets(ledger.secret(), served.study.digest(), bytes(32))
     client = CuratorClient(served.settings("north"), impostor)
+    enrolment = secrets.enrolment("north", impostor, StatedHeads(ledger.head()))
     with closing(client), closing(ledger), pytest.raises(SynodError) as caught:
-        client.enrol(served.study.digest(), secrets.enrolment("north", impostor), ledger.head())
+        client.enrol(served.study.digest(), enrolment, ledger.head())
     assert "the identity key of north is not the one on the roster of survey." in str(caught.value)
     assert not served.status().parties[0].enrolled
 

@@ -11,6 +11,7 @@ from synod.common.privacy.cost import FREE, Cost
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study, parse_study
 from synod.curator.records import State
+from synod.party.account import ApprovalState
 from synod.party.approval import check_study, initialize, reserve
 from synod.party.ledger import LEDGER_FILE, Ledger
 from tests.support.simulation import START, SimulatedSite, World, assert_sound, make_site, run_world
@@ -105,8 +106,12 @@ def test_a_curator_that_hides_what_it_saw_gets_the_same_bytes(
         assert all(len(answers) == 1 for answers in world.left.values())
         if rounds < 2:
             return
-        world.finish()
+        talk(world, 3)
         assert world.release() == undisturbed
+        with world.ledger(PARTY) as ledger:  # it lacks an answer of a published study, so it frees nothing
+            (approval,) = ledger.account().approvals.values()
+            assert (approval.state, len(approval.charges)) == (ApprovalState.OPEN, 1)
+        assert not world.curator.store.acknowledged(site.study.digest(), NAMES[PARTY])
 
 
 def test_a_study_approved_twice_enrols_with_other_keys_and_goes_no_further(site: SimulatedSite) -> None:
@@ -135,8 +140,10 @@ def test_another_table_under_a_ledger_rolled_back_answers_nothing(site: Simulate
         with world.ledger(PARTY) as ledger:
             secret = ledger.secret()
         reserve(world.settings(PARTY), check_study(world.settings(PARTY), site.study), now=START)
-        world.finish()
-        assert world.declined == [(NAMES[PARTY], "a check on its side failed; its operator sees which")]
+        for _ in range(2):
+            with pytest.raises(SynodError, match="behind, or beside, what the transcript of a study shows"):
+                world.finish()
+        assert world.declined == [], "the study waits for the newest ledger"
         assert world.left[NAMES[PARTY], "moments"] == answered
         assert (NAMES[PARTY], "rows") not in world.left
         with world.ledger(PARTY) as ledger:

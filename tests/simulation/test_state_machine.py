@@ -5,10 +5,12 @@ from collections.abc import Callable
 
 import pytest
 
+from synod.common.protocol.notices import DeclineReason, sign_acknowledgement, sign_decline
 from synod.common.runtime.errors import SynodError
-from synod.curator.party_handler import DeclineReason
+from synod.curator.party_handler import Notice
 from synod.curator.records import State
 from synod.curator.study_handler import StudyHandler
+from synod.party.approval import load_identity
 from tests.support.simulated_processes import Killed
 from tests.support.simulation import LEGAL_MOVES, SimulatedSite, World, run_world
 from tests.support.studies import NAMES
@@ -33,12 +35,8 @@ def reach(world: World, state: State) -> None:
         world.holds_session = False
         world.finish()
     elif state is State.ABORTED:
-        world.curator.handler.decline(NAMES[0], key_of(world, 0), world.site.study.digest(), DeclineReason.CHECK_FAILED)
+        decline(DeclineReason.CHECK_FAILED)(world)
     assert world.curator.state() is state
-
-
-def key_of(world: World, index: int) -> str:
-    return world.site.study.roster[index].key
 
 
 def attempt(event: Callable[[World], object], world: World) -> None:
@@ -53,11 +51,19 @@ def abort(world: World) -> None:
 
 
 def decline(reason: DeclineReason) -> Callable[[World], object]:
-    return lambda world: world.curator.handler.decline(NAMES[1], key_of(world, 1), world.site.study.digest(), reason)
+    def say_no(world: World) -> None:
+        study_hash, identity = world.site.study.digest(), load_identity(world.settings(1))
+        signature = sign_decline(identity, NAMES[1], study_hash, reason)
+        world.curator.handler.decline(Notice(NAMES[1], study_hash, identity.public_key, signature), reason)
+
+    return say_no
 
 
 def acknowledge(world: World) -> None:
-    world.curator.handler.acknowledge(NAMES[0], key_of(world, 0), world.site.study.digest())
+    study_hash, identity = world.site.study.digest(), load_identity(world.settings(0))
+    outcome = world.curator.store.study(study_hash).outcome
+    signature = sign_acknowledgement(identity, NAMES[0], study_hash, outcome.value if outcome else "aborted")
+    world.curator.handler.acknowledge(Notice(NAMES[0], study_hash, identity.public_key, signature))
 
 
 def replay_everything(world: World) -> None:

@@ -6,8 +6,8 @@ A point is `module.Class.method:WHEN:N` or `module.function:WHEN:N`: the N-th ca
 returned (`after`), or is about to commit its transaction (`inside`). Further: `upload:N` and `download:N`, when the
 first chunk of the N-th upload was handed over by the party, or taken by the curator; `trace:FILE`, which kills
 nothing and appends each call of a store, ledger or client to the file; `refuse:module.function`, which makes a check
-fail; and `run`, which does nothing. At every point a study's secret is not drawn but fixed, so that copies of one site
-give the same release. The product knows nothing of all this.
+fail; and `run`, which does nothing. At every point ledgers have no salts and a study's secret is not drawn but fixed,
+so that copies of one site give the same release. The product knows nothing of all this.
 """
 
 import importlib
@@ -192,5 +192,7 @@ def arm(point: str) -> None:
 if __name__ == "__main__":
     wire.CHUNK_BYTES = CHUNK_BYTES
     ledger_module.draw_study_secret = lambda: STUDY_SECRET
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+    ledger_module._append = importlib.import_module("tests.support.salts").without_salt()
     arm(sys.argv.pop(1))
     main()

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.crypto.identity import Identity
+from synod.common.protocol.notices import DeclineReason, sign_acknowledgement, sign_decline
 from synod.common.protocol.queries.moments import SumMoments
 from synod.common.protocol.submission import Submission, digest_of
 from synod.common.protocol.transcript import seal_transcript
 from synod.common.study.study import Study
 from synod.curator.context import Changes, Context
-from synod.curator.party_handler import DocumentKind, MoveKind, NextMove, PartyHandler
+from synod.curator.party_handler import DocumentKind, MoveKind, NextMove, Notice, PartyHandler
 from synod.curator.session import Session
 from synod.curator.store import Store
 from synod.party.account import ApprovalState
@@ -95,6 +96,20 @@ def stored_answer(party: PartyUnderTest, label: str) -> tuple[Submission, bytes]
     return Submission.from_json(stored.header), stored.payload
 
 
+def declined(party: str, study: Study, reason: DeclineReason, signer: str | None = None) -> Notice:
+    """A party's no, as its daemon signs it; or as somebody else does."""
+    identity = identity_of(signer or party)
+    signature = sign_decline(identity, party, study.digest(), reason)
+    return Notice(party, study.digest(), identity.public_key, signature)
+
+
+def acknowledged(party: str, study: Study, outcome: str, signer: str | None = None) -> Notice:
+    """A party's word that it knows of an end, as its daemon signs it; or as somebody else does."""
+    identity = identity_of(signer or party)
+    signature = sign_acknowledgement(identity, party, study.digest(), outcome)
+    return Notice(party, study.digest(), identity.public_key, signature)
+
+
 def make_move(handler: PartyHandler, party: PartyUnderTest, move: NextMove) -> None:
     """What a daemon does with a move."""
     study_hash = party.study.digest()
@@ -108,7 +123,7 @@ def make_move(handler: PartyHandler, party: PartyUnderTest, move: NextMove) -> N
             hand_in(handler, party.name, *stored_answer(party, move.label))
         case ended:
             party.ledger.end_study(study_hash, ApprovalState(ended.value), now=9)
-            handler.acknowledge(party.name, identity_of(party.name).fingerprint, study_hash)
+            handler.acknowledge(acknowledged(party.name, party.study, ended.value))
 
 
 async def make_moves(context: Context, parties: Sequence[PartyUnderTest], *, most_moves: int = 1_000) -> list[Made]:
@@ -118,7 +133,7 @@ async def make_moves(context: Context, parties: Sequence[PartyUnderTest], *, mos
     ended: set[str] = set()
     for _ in range(MOST_STEPS):
         for party in parties:
-            for move in handler.moves(party.name, set()):
+            for move in handler.moves(party.name, party.identity.fingerprint, set()):
                 if len(made) >= most_moves:
                     return made
                 make_move(handler, party, move)

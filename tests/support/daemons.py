@@ -257,8 +257,8 @@ def make_site(folder: Path, study: Study | None = None, tables: Sequence[Path] |
 
 
 def copy_site(site: Site, folder: Path) -> Site:
-    """A copy of a site at rest; its curator will take a port of its own, and its parties do not draw studies' secrets,
-    so that all copies give the same release.
+    """A copy of a site at rest; its curator will take a port of its own, and its parties' ledgers have no salts and do
+    not draw studies' secrets, so that all copies give the same release.
     """
     shutil.copytree(site.paths.folder, folder)
     members = tuple(

@@ -11,6 +11,7 @@ from synod.common.crypto.identity import Identity
 from synod.common.crypto.paillier import SecretKey
 from synod.common.privacy.cost import Cost
 from synod.common.protocol.envelope import sign_document
+from synod.common.protocol.heads import Head, StatedHeads
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.moments import SumMoments
 from synod.common.protocol.queries.parsing import AnyQuery, parse_query, query_digest
@@ -59,7 +60,7 @@ class PartyInMemory:
 
     def enrolment(self) -> Enrolment:
         """The party's signed keys for the study."""
-        return self.secrets.enrolment(self.name, self.identity)
+        return self.secrets.enrolment(self.name, self.identity, heads_of(self.name, self.study))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +69,10 @@ class PartyUnderTest(PartyInMemory):
 
     ledger: Ledger
     folder: Path
+
+    def enrolment(self) -> Enrolment:
+        """The party's signed keys for the study, and the heads of its ledger."""
+        return self.secrets.enrolment(self.name, self.identity, self.ledger.stated_heads(self.study.digest()))
 
     @property
     def responder(self) -> Responder:
@@ -111,6 +116,11 @@ class PartyUnderTest(PartyInMemory):
     def charges(self) -> list[str]:
         """The labels that the ledger was charged for, in order."""
         return [entry["label"] for entry in self.ledger.entries() if entry["kind"] == "charged"]
+
+
+def heads_of(name: str, study: Study) -> StatedHeads:
+    """What a party without a ledger states of it: one that was made for this study."""
+    return StatedHeads(Head(2, seed_bytes("head", name, study.digest()), seed_bytes("ledger", name, study.digest())))
 
 
 def parties_in_memory(study: Study, tables: Sequence[Table]) -> list[PartyInMemory]:

@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from synod.common.crypto.identity import Identity
+from synod.common.protocol.heads import Head
+from synod.common.protocol.notices import DeclineReason, sign_acknowledgement, sign_decline
 from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import PROTOCOL, Enrolment
 from synod.common.runtime.errors import Code, SynodError
+from synod.curator.party_handler import TOLD, Notice
 from synod.curator.records import SeenHead
-from synod.curator.rotation import learn_rotations, witness
-from synod.curator.rpc import DECLINE_REASONS, DOCUMENT_KINDS, MOVE_KINDS
+from synod.curator.rpc import DOCUMENT_KINDS, MOVE_KINDS
 from synod.party.client import Greeting
-from synod.party.ledger import Head
 from synod.v1 import party_pb2 as pb
 from tests.support.simulated_processes import Curator
 
@@ -64,9 +65,7 @@ class Line:
         """Tells the ledger's head, and hears which one the curator saw last."""
 
         def body(curator: Curator) -> Greeting:
-            learn_rotations(curator.store, self._party, rotations)
-            told = witness(curator.store, self._party, self._identity.public_key, head.ledger)
-            self._see(curator, head)
+            told = curator.handler.greet(self._party, self._identity.public_key, self._seen(head), rotations)
             highest, seen, known = told.highest, None, tuple(rotation.to_bytes() for rotation in told.rotations)
             if highest is not None and not self._network.hides_heads:
                 seen = pb.LedgerHead(
@@ -85,10 +84,15 @@ class Line:
             raise Quiet
 
         def body(curator: Curator) -> list[pb.Move]:
-            self._see(curator, head)
-            moves = curator.handler.moves(self._party, set(skip))
+            moves = curator.handler.moves(self._party, self._see(curator, head), set(skip))
             return [
-                pb.Move(study_hash=m.study_hash, study_name=m.name, kind=MOVE_KINDS[m.kind], label=m.label)
+                pb.Move(
+                    study_hash=m.study_hash,
+                    study_name=m.name,
+                    kind=MOVE_KINDS[m.kind],
+                    label=m.label,
+                    signature=m.signature,
+                )
                 for m in moves
             ]
 
@@ -126,29 +130,35 @@ class Line:
 
         self._call("submit", body)
 
-    def decline(self, study_hash: bytes, reason: pb.DeclineReason.ValueType, head: Head) -> None:
+    def decline(self, study_hash: bytes, reason: DeclineReason, head: Head) -> None:
         """Declines the study."""
+        signature = sign_decline(self._identity, self._party, study_hash, reason)
+        notice = Notice(self._party, study_hash, self._identity.public_key, signature)
 
         def body(curator: Curator) -> None:
-            signer = self._see(curator, head)
-            curator.handler.decline(self._party, signer, study_hash, DECLINE_REASONS[reason])
+            self._see(curator, head)
+            curator.handler.decline(notice, reason)
 
-        self._network.declined.append((self._party, DECLINE_REASONS[reason].value))
+        self._network.declined.append((self._party, TOLD.get(reason, reason.value)))
         self._call("decline", body)
 
-    def acknowledge(self, study_hash: bytes, head: Head) -> None:
+    def acknowledge(self, study_hash: bytes, outcome: str, head: Head) -> None:
         """Says that the study's end is known."""
+        signature = sign_acknowledgement(self._identity, self._party, study_hash, outcome)
+        notice = Notice(self._party, study_hash, self._identity.public_key, signature)
 
         def body(curator: Curator) -> None:
-            signer = self._see(curator, head)
-            curator.handler.acknowledge(self._party, signer, study_hash)
+            self._see(curator, head)
+            curator.handler.acknowledge(notice)
 
         self._call("acknowledge", body)
 
     def _see(self, curator: Curator, head: Head) -> str:
+        return curator.handler.see(self._party, self._identity.public_key, self._seen(head))
+
+    def _seen(self, head: Head) -> SeenHead:
         signature = self._identity.sign("head", head.statement())
-        seen = SeenHead(head.ledger, head.sequence, head.hash, signature)
-        return curator.handler.see(self._party, self._identity.public_key, seen)
+        return SeenHead(head.ledger, head.sequence, head.hash, signature)
 
     def _call(self, name: str, body: Callable[[Curator], T]) -> T:
         message = Message(self._party, name, body)

@@ -32,6 +32,7 @@ from synod.party.approval import identity_path, initialize
 from synod.party.daemon import RETRIED, Daemon
 from synod.party.ledger import Ledger
 from tests.support.parties import make_settings
+from tests.support.salts import without_salt
 from tests.support.simulated_lines import Line, Message, Quiet, lost
 from tests.support.simulated_processes import Curator, Killed, Trigger, killable, open_unsynced
 from tests.support.studies import LINEAR, NAMES, categorical, integer, make_study
@@ -112,6 +113,7 @@ class World:
         spend = killable(Ledger._transaction, self.kill_party, lambda: None)
         self._stack.enter_context(mock.patch.object(Ledger, "_transaction", spend))
         self._stack.enter_context(mock.patch.object(daemon_module, "CuratorClient", self._dial))
+        self._stack.enter_context(mock.patch.object(ledger_module, "_append", without_salt()))
         for module in (ledger_module, store_module):
             self._stack.enter_context(mock.patch.object(module, "open_database", open_unsynced))
         if not self.draws_secrets:  # two ledgers still differ in what they derive: each has a secret of its own

@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 
 from synod.common.crypto.identity import Identity
+from synod.common.protocol.heads import Head
+from synod.common.protocol.notices import sign_acknowledgement
 from synod.common.protocol.rotation import parse_rotation, sign_rotation
-from synod.common.protocol.submission import head_statement
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.settings import CuratorSettings, TlsFiles
 from synod.common.study.study import Study
-from synod.curator.party_handler import PartyHandler
+from synod.curator.party_handler import Notice, PartyHandler
 from synod.curator.records import SeenHead, State
 from synod.curator.rotation import (
     MOST_ROTATIONS,
@@ -50,7 +51,7 @@ def store(tmp_path: Path, study: Study) -> Store:
 
 def head_of(identity: Identity, sequence: int) -> SeenHead:
     digest = sequence.to_bytes(32, "big")
-    return SeenHead(LEDGER, sequence, digest, identity.sign("head", head_statement(sequence, digest, LEDGER)))
+    return SeenHead(LEDGER, sequence, digest, identity.sign("head", Head(sequence, digest, LEDGER).statement()))
 
 
 def refusal(store: Store, *documents: bytes, party: str = PARTY) -> str:
@@ -105,17 +106,28 @@ def test_a_ledger_is_held_to_its_highest_head_under_whichever_key(tmp_path: Path
     assert witness(store, "valley", FIRST.public_key, b"o" * 32).highest is None
 
 
-def test_the_end_of_an_old_study_is_acknowledged_with_the_new_key(tmp_path: Path, store: Store, study: Study) -> None:
+def test_the_end_of_an_old_study_is_told_to_the_new_key_and_acknowledged_with_it(
+    tmp_path: Path, store: Store, study: Study
+) -> None:
     handler = PartyHandler(make_context(tmp_path))
     store.end_study(study.digest(), State.PUBLISHED)
+
+    def acknowledge(identity: Identity) -> None:
+        signature = sign_acknowledgement(identity, PARTY, study.digest(), State.PUBLISHED.value)
+        handler.acknowledge(Notice(PARTY, study.digest(), identity.public_key, signature))
+
+    assert handler.moves(PARTY, SECOND.fingerprint, set()) == []
     with pytest.raises(SynodError, match="is not the one on the roster"):
-        handler.acknowledge(PARTY, SECOND.fingerprint, study.digest())
+        acknowledge(SECOND)
     learn_rotations(store, PARTY, [ONE.to_bytes()])
-    for signer in ("", STRANGER.fingerprint, THIRD.fingerprint):
+    for signer in (STRANGER, THIRD):
+        assert handler.moves(PARTY, signer.fingerprint, set()) == []
         with pytest.raises(SynodError, match="is not the one on the roster"):
-            handler.acknowledge(PARTY, signer, study.digest())
-    handler.acknowledge(PARTY, SECOND.fingerprint, study.digest())
+            acknowledge(signer)
+    assert [move.study_hash for move in handler.moves(PARTY, SECOND.fingerprint, set())] == [study.digest()]
+    acknowledge(SECOND)
     assert store.acknowledged(study.digest(), PARTY)
+    assert handler.moves(PARTY, SECOND.fingerprint, set()) == []
 
 
 def test_a_key_follows_only_forward(store: Store) -> None:

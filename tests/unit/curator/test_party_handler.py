@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from synod.common.crypto.canonical import Json, canonical_bytes
+from synod.common.crypto.canonical import canonical_bytes
+from synod.common.protocol.heads import Head
+from synod.common.protocol.notices import DeclineReason, require_announcement, require_end
 from synod.common.protocol.queries.moments import SumMoments
 from synod.common.protocol.queries.parsing import AnyQuery, parse_query, read_query
 from synod.common.protocol.queries.rows import Synthesize, share_rows
@@ -18,9 +20,18 @@ from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
 from synod.curator import party_handler as handler_module
 from synod.curator.context import Context
-from synod.curator.party_handler import DeclineReason, DocumentKind, MoveKind, NextMove, PartyHandler
+from synod.curator.party_handler import DocumentKind, MoveKind, NextMove, Notice, PartyHandler
 from synod.curator.records import SeenHead, State
-from tests.support.curators import Clock, enrol_all, hand_in, make_context, open_moments, stored_answer
+from tests.support.curators import (
+    Clock,
+    acknowledged,
+    declined,
+    enrol_all,
+    hand_in,
+    make_context,
+    open_moments,
+    stored_answer,
+)
 from tests.support.keys import identity_of, paillier_key
 from tests.support.parties import PartyUnderTest, make_transcript, open_parties, seal
 from tests.support.studies import WIDE_SCHEMA, make_model, make_study
@@ -59,7 +70,12 @@ def handler(context: Context) -> PartyHandler:
 
 
 def kinds(handler: PartyHandler, *parties: str) -> list[str]:
-    return ["/".join(f"{m.kind.value} {m.label}".strip() for m in handler.moves(party, set())) for party in parties]
+    return ["/".join(f"{m.kind.value} {m.label}".strip() for m in moves_of(handler, party, set())) for party in parties]
+
+
+def moves_of(handler: PartyHandler, party: str, skip: set[bytes]) -> list[NextMove]:
+    """The moves of a party that has signed its head."""
+    return handler.moves(party, identity_of(party).fingerprint, skip)
 
 
 def refusal(code: Code, call: object) -> str:
@@ -90,7 +106,7 @@ def test_moves_through_a_study(
     assert kinds(handler, *everybody) == [""] * 3
     context.store.end_study(study.digest(), State.PUBLISHED)
     assert kinds(handler, *everybody, "ghost") == ["published"] * 3 + [""]
-    handler.acknowledge("valley", identity_of("valley").fingerprint, study.digest())
+    handler.acknowledge(acknowledged("valley", study, "published"))
     assert kinds(handler, *everybody) == ["published", "published", ""]
 
 
@@ -106,13 +122,35 @@ def test_one_move_for_each_study_and_none_for_those_to_skip(
 ) -> None:
     second = make_study(name="second", names=("north", "desert"), rows=(40, 7))
     context.store.add_study(second, now=9)
-    assert handler.moves("north", set()) == [
+    found = moves_of(handler, "north", set())
+    assert [replace(move, signature=b"") for move in found] == [
         NextMove(second.digest(), "second", MoveKind.ENROL),
         NextMove(study.digest(), "care-survey", MoveKind.ENROL),
     ]
-    assert [move.name for move in handler.moves("north", {second.digest()})] == ["care-survey"]
-    assert [move.name for move in handler.moves("desert", set())] == ["second"]
-    assert [move.name for move in handler.moves("valley", set())] == ["care-survey"]
+    assert [move.name for move in moves_of(handler, "north", {second.digest()})] == ["care-survey"]
+    assert [move.name for move in moves_of(handler, "desert", set())] == ["second"]
+    assert [move.name for move in moves_of(handler, "valley", set())] == ["care-survey"]
+    assert [move.name for move in handler.moves("valley", "", set())] == ["care-survey"], "also without a ledger"
+
+
+def test_a_study_and_its_end_are_announced_with_the_curator_s_signature(
+    handler: PartyHandler, context: Context, study: Study
+) -> None:
+    (announced,) = moves_of(handler, "north", set())
+    require_announcement(CURATOR_KEY, study.digest(), announced.signature)
+    context.store.end_study(study.digest(), State.ABORTED, "why")
+    (ended,) = moves_of(handler, "north", set())
+    require_end(CURATOR_KEY, study.digest(), "aborted", ended.signature)
+
+
+def test_an_end_is_told_to_the_identity_that_can_acknowledge_it(
+    handler: PartyHandler, context: Context, study: Study
+) -> None:
+    """A party with a new identity, or without one, would be told for ever."""
+    context.store.end_study(study.digest(), State.PUBLISHED)
+    for signer in ("", identity_of("valley").fingerprint, identity_of("north's next").fingerprint):
+        assert handler.moves("north", signer, set()) == []
+    assert [move.kind for move in moves_of(handler, "north", set())] == [MoveKind.CLOSE_PUBLISHED]
 
 
 # Who is on the roster
@@ -131,8 +169,8 @@ def test_who_is_not_on_the_roster_gets_nothing(
         lambda: handler.query("ghost", key, "moments"),
         lambda: handler.open_round("ghost", submission),
         lambda: handler.enrol(key, ghost),
-        lambda: handler.decline("ghost", "", key, DeclineReason.CHECK_FAILED),
-        lambda: handler.acknowledge("ghost", "", key),
+        lambda: handler.decline(declined("ghost", study, DeclineReason.CHECK_FAILED), DeclineReason.CHECK_FAILED),
+        lambda: handler.acknowledge(acknowledged("ghost", study, "aborted")),
     ):
         assert "ghost is not on the roster" in refusal(Code.NOT_ON_ROSTER, call)
     assert context.store.study(key).outcome is None
@@ -142,8 +180,8 @@ def test_unknown_studies(handler: PartyHandler) -> None:
     for call in (
         lambda: handler.document("north", bytes(32), DocumentKind.STUDY),
         lambda: handler.query("north", bytes(32), "moments"),
-        lambda: handler.decline("north", "", bytes(32), DeclineReason.CHECK_FAILED),
-        lambda: handler.acknowledge("north", "", bytes(32)),
+        lambda: handler.decline(Notice("north", bytes(32), b"", b""), DeclineReason.CHECK_FAILED),
+        lambda: handler.acknowledge(Notice("north", bytes(32), b"", b"")),
     ):
         refusal(Code.NOT_FOUND, call)
 
@@ -344,7 +382,7 @@ def test_a_round_must_be_open(
 def test_not_approved_is_noted_and_may_change(
     handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
 ) -> None:
-    handler.decline("north", "", study.digest(), DeclineReason.NOT_APPROVED)
+    handler.decline(Notice("north", study.digest(), b"", b""), DeclineReason.NOT_APPROVED)
     assert context.store.said_not_approved(study.digest(), "north")
     assert context.store.study(study.digest()).outcome is None
     assert kinds(handler, "north") == ["enrol"]
@@ -352,15 +390,16 @@ def test_not_approved_is_noted_and_may_change(
 
 
 def test_any_other_decline_ends_the_study_and_says_who(handler: PartyHandler, context: Context, study: Study) -> None:
-    north, valley = (identity_of(name).fingerprint for name in ("north", "valley"))
-    for stranger in ("", valley):
-        refusal(
-            Code.CHECK_FAILED,
-            lambda stranger=stranger: handler.decline("north", stranger, study.digest(), DeclineReason.CHECK_FAILED),
-        )
+    revoked, failed = DeclineReason.REVOKED, DeclineReason.CHECK_FAILED
+    for notice in (
+        declined("north", study, failed, signer="valley"),
+        replace(declined("north", study, failed), signature=b""),
+        declined("north", study, revoked),
+    ):
+        refusal(Code.CHECK_FAILED, lambda notice=notice: handler.decline(notice, failed))
     assert context.store.study(study.digest()).outcome is None
-    handler.decline("north", north, study.digest(), DeclineReason.REVOKED)
-    handler.decline("valley", valley, study.digest(), DeclineReason.CHECK_FAILED)
+    handler.decline(declined("north", study, revoked), revoked)
+    handler.decline(declined("valley", study, failed), failed)
     record = context.store.study(study.digest())
     assert (record.outcome, record.reason) == (State.ABORTED, "north declined: its operator revoked the approval.")
     assert kinds(handler, "harbour") == ["aborted"]
@@ -368,7 +407,7 @@ def test_any_other_decline_ends_the_study_and_says_who(handler: PartyHandler, co
 
 def test_a_published_study_stays_published(handler: PartyHandler, context: Context, study: Study) -> None:
     context.store.end_study(study.digest(), State.PUBLISHED)
-    handler.decline("north", identity_of("north").fingerprint, study.digest(), DeclineReason.REVOKED)
+    handler.decline(declined("north", study, DeclineReason.REVOKED), DeclineReason.REVOKED)
     assert context.store.study(study.digest()).outcome is State.PUBLISHED
 
 
@@ -378,15 +417,19 @@ def test_a_published_study_stays_published(handler: PartyHandler, context: Conte
 def test_an_end_is_acknowledged_after_it_and_by_the_identity_on_the_roster(
     handler: PartyHandler, context: Context, study: Study
 ) -> None:
-    key, own = study.digest(), identity_of("north").fingerprint
-    assert "has not ended" in refusal(Code.NOT_READY, lambda: handler.acknowledge("north", own, key))
-    context.store.end_study(key, State.ABORTED, "why")
+    own = acknowledged("north", study, "aborted")
+    assert "has not ended" in refusal(Code.NOT_READY, lambda: handler.acknowledge(own))
+    context.store.end_study(study.digest(), State.ABORTED, "why")
     assert kinds(handler, "north") == ["aborted"]
-    for stranger in ("", identity_of("valley").fingerprint):
-        refusal(Code.CHECK_FAILED, lambda stranger=stranger: handler.acknowledge("north", stranger, key))
+    for notice in (
+        acknowledged("north", study, "aborted", signer="valley"),
+        acknowledged("north", study, "published"),
+        replace(own, signature=b""),
+    ):
+        refusal(Code.CHECK_FAILED, lambda notice=notice: handler.acknowledge(notice))
         assert kinds(handler, "north") == ["aborted"]
-    handler.acknowledge("north", own, key)
-    handler.acknowledge("north", own, key)
+    handler.acknowledge(own)
+    handler.acknowledge(own)
     assert kinds(handler, "north", "valley") == ["", "aborted"]
 
 
@@ -394,7 +437,7 @@ def test_an_end_is_acknowledged_after_it_and_by_the_identity_on_the_roster(
 
 
 def make_head(signer: str, sequence: int, ledger: bytes = b"l" * 32) -> SeenHead:
-    statement: Json = {"sequence": sequence, "hash": (b"h" * 32).hex(), "ledger": ledger.hex()}
+    statement = Head(sequence, b"h" * 32, ledger).statement()
     return SeenHead(ledger, sequence, b"h" * 32, identity_of(signer).sign("head", statement))
 
 
@@ -411,6 +454,10 @@ def test_heads_are_kept_only_if_a_pinned_identity_signed_them(
         ("north", "north", replace(sound, sequence=10)),
         ("north", "north", replace(sound, hash=bytes(32))),
         ("north", "north", replace(sound, ledger=bytes(32))),
+        ("north", "north", make_head("north", 0)),
+        ("north", "north", replace(sound, sequence=2**64 - 1)),
+        ("north", "north", make_head("north", 9, b"l" * 33)),
+        ("north", "north", SeenHead(b"", 0, b"", b"")),
     ):
         assert handler.see(party, identity_of(signer).public_key, head) == ""
         for identity in (key, identity_of("ghost").public_key, identity_of("harbour").public_key):
@@ -424,3 +471,20 @@ def test_the_highest_head_of_each_ledger_stays(handler: PartyHandler, context: C
         assert handler.see("north", key, head) == identity_of("north").fingerprint
     assert context.store.highest_head(key, b"l" * 32) == make_head("north", 4)
     assert context.store.highest_head(key, b"m" * 32) == make_head("north", 1, b"m" * 32)
+
+
+def test_the_highest_head_is_told_to_the_identity_that_signs_and_to_nobody_else(
+    handler: PartyHandler, study: Study
+) -> None:
+    key, ghost = identity_of("north").public_key, identity_of("ghost").public_key
+    now = make_head("north", 4)
+
+    def told(party: str, identity: bytes, head: SeenHead) -> SeenHead | None:
+        return handler.greet(party, identity, head, ()).highest
+
+    assert told("north", key, now) is None
+    assert told("north", key, make_head("north", 2)) == now
+    assert told("harbour", key, make_head("north", 2)) is None, "the certificate is another's"
+    assert told("north", key, replace(make_head("north", 2), signature=bytes(64))) is None
+    assert told("north", key, SeenHead(b"l" * 32, 0, b"", b"")) is None, "the certificate alone"
+    assert told("north", ghost, make_head("ghost", 2)) is None

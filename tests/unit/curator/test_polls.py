@@ -9,19 +9,22 @@ from typing import Any
 import pytest
 
 from synod.common.crypto.canonical import canonical_bytes
+from synod.common.protocol.heads import Head
+from synod.common.protocol.notices import DeclineReason
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.marginals import LocalMarginals
 from synod.common.protocol.transcript import Enrolment
 from synod.common.study.study import Study
 from synod.curator.context import Changes, Context, Subject
-from synod.curator.party_handler import DeclineReason, NextMove, PartyHandler
+from synod.curator.party_handler import NextMove, Notice, PartyHandler
 from synod.curator.records import State
 from synod.curator.rpc import PartyServicer
 from synod.curator.session import Session
 from synod.curator.study_handler import StudyHandler
 from synod.v1 import party_pb2 as pb
-from tests.support.curators import CallOf, make_context, make_session, make_submission
+from tests.support.curators import CallOf, acknowledged, declined, make_context, make_session, make_submission
 from tests.support.keys import identity_of
+from tests.support.parties import heads_of
 from tests.support.studies import NAMES, make_study
 
 SECONDS = 20.0
@@ -36,15 +39,15 @@ class Polls:
         self.servicer = PartyServicer(context)
         look = self.servicer._handler.moves
 
-        def counted(party: str, skip: set[bytes]) -> list[NextMove]:
+        def counted(party: str, signer: str, skip: set[bytes]) -> list[NextMove]:
             self.looks[party] += 1
-            return look(party, skip)
+            return look(party, signer, skip)
 
         self.servicer._handler.moves = counted  # type: ignore[method-assign]
         self.tasks = {party: asyncio.create_task(self.poll(party)) for party in parties}
 
     async def poll(self, party: str) -> list[Any]:
-        request = pb.PullWorkRequest(wait_seconds=int(SECONDS))
+        request = pb.PullWorkRequest(head=head_of(party), wait_seconds=int(SECONDS))
         return list((await self.servicer.PullWork(request, CallOf(party))).moves)
 
     async def woken(self, change: Callable[[], object]) -> set[str]:
@@ -58,6 +61,17 @@ class Polls:
     def answered(self) -> set[str]:
         """Whose polls have brought a move."""
         return {party for party, task in self.tasks.items() if task.done() and task.result()}
+
+
+def head_of(party: str) -> pb.LedgerHead:
+    identity, head = identity_of(party), Head(1, bytes(32), bytes(32))
+    return pb.LedgerHead(
+        sequence=head.sequence,
+        hash=head.hash,
+        ledger=head.ledger,
+        identity=identity.public_key,
+        signature=identity.sign("head", head.statement()),
+    )
 
 
 async def settle() -> None:
@@ -89,7 +103,9 @@ def context(tmp_path: Path, study: Study) -> Iterator[Context]:
 def add_enrolled(context: Context, study: Study) -> None:
     context.store.add_study(study, now=1)
     for entry in study.roster:
-        context.store.add_enrolment(study.digest(), Enrolment(entry.name, b"\1", b"\2", b"\3", b"\4"))
+        context.store.add_enrolment(
+            study.digest(), Enrolment(entry.name, b"\1", b"\2", b"\3", heads_of(entry.name, study))
+        )
 
 
 def test_an_accepted_answer_wakes_the_session_and_no_party(context: Context, study: Study) -> None:
@@ -130,11 +146,8 @@ def test_an_end_wakes_the_whole_roster_and_the_session(context: Context, study: 
     async def scene() -> None:
         polls = Polls(context, *NAMES, "ghost")
         session = asyncio.create_task(context.changes.wait(study.digest()))
-        key = identity_of("north").fingerprint
-        handler = PartyHandler(context)
-        assert await polls.woken(lambda: handler.decline("north", key, study.digest(), DeclineReason.REVOKED)) == set(
-            NAMES
-        )
+        handler, revoked = PartyHandler(context), DeclineReason.REVOKED
+        assert await polls.woken(lambda: handler.decline(declined("north", study, revoked), revoked)) == set(NAMES)
         assert polls.answered() == set(NAMES)
         assert session.done()
 
@@ -144,13 +157,10 @@ def test_an_end_wakes_the_whole_roster_and_the_session(context: Context, study: 
 def test_a_no_that_is_only_noted_wakes_nobody(context: Context, study: Study) -> None:
     async def scene() -> None:
         polls = Polls(context, *NAMES)
-        handler = PartyHandler(context)
-        assert (
-            await polls.woken(lambda: handler.decline("north", "", study.digest(), DeclineReason.NOT_APPROVED)) == set()
-        )
+        handler, notice = PartyHandler(context), Notice("north", study.digest(), b"", b"")
+        assert await polls.woken(lambda: handler.decline(notice, DeclineReason.NOT_APPROVED)) == set()
         context.store.end_study(study.digest(), State.ABORTED)
-        key = identity_of("north").fingerprint
-        assert await polls.woken(lambda: handler.acknowledge("north", key, study.digest())) == set()
+        assert await polls.woken(lambda: handler.acknowledge(acknowledged("north", study, "aborted"))) == set()
 
     run(scene)
 
@@ -198,8 +208,8 @@ def test_what_changes_while_a_poll_looks_is_not_missed(context: Context, study: 
         polls = Polls(context, "north")
         look = polls.servicer._handler.moves
 
-        def open_after(party: str, skip: set[bytes]) -> list[NextMove]:
-            found = look(party, skip)
+        def open_after(party: str, signer: str, skip: set[bytes]) -> list[NextMove]:
+            found = look(party, signer, skip)
             if not context.store.unanswered(study.digest()):
                 context.store.open_query(study.digest(), "moments", b"{}", signature=b"signed", now=2)
                 asyncio.get_running_loop().call_soon(context.changes.announce, "north")

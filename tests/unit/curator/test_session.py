@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from synod.common.crypto.identity import Identity
 from synod.common.protocol.manifest import verify_release
+from synod.common.protocol.notices import DeclineReason
 from synod.common.protocol.queries.base import SumQuery
 from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.protocol.submission import AnsweredStep, digest_of
@@ -25,7 +26,7 @@ from synod.curator import combine as combine_module
 from synod.curator import session as session_module
 from synod.curator.context import Context
 from synod.curator.methods import hpdp_dp
-from synod.curator.party_handler import DeclineReason, PartyHandler
+from synod.curator.party_handler import PartyHandler
 from synod.curator.records import State
 from synod.curator.release import files as release
 from synod.curator.store import STORE_FILE, Store
@@ -34,6 +35,7 @@ from tests.support.curators import (
     WAIT_SECONDS,
     Clock,
     copy_parties,
+    declined,
     hand_in,
     make_context,
     make_moves,
@@ -325,9 +327,8 @@ def test_a_session_ends_when_its_study_is_declined(study: Study, ledgers: Path, 
         task = asyncio.create_task(make_session(context, study).run())
         await make_moves(context, parties, most_moves=before)
         await asyncio.sleep(0.05)
-        PartyHandler(context).decline(
-            "harbour", identity_of("harbour").fingerprint, study.digest(), DeclineReason.REVOKED
-        )
+        revoked = DeclineReason.REVOKED
+        PartyHandler(context).decline(declined("harbour", study, revoked), revoked)
         await asyncio.wait_for(task, 10)
 
     asyncio.run(asyncio.wait_for(scenario(), WAIT_SECONDS))

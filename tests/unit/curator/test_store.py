@@ -10,18 +10,26 @@ from pathlib import Path
 import pytest
 
 from synod.common.crypto.canonical import canonical_bytes
+from synod.common.protocol.heads import Head, StatedHeads
 from synod.common.protocol.transcript import Enrolment
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.sqlite import open_database
 from synod.common.study.study import Study
 from synod.curator.records import OpenQuery, PendingStudy, SeenHead, State
 from synod.curator.schema import MIGRATIONS
-from synod.curator.store import STORE_FILE, Store
+from synod.curator.store import MOST_LEDGERS, STORE_FILE, Store
 from tests.support.curators import make_submission
 from tests.support.keys import identity_of
 from tests.support.studies import make_study
 
-ENROLMENT = Enrolment("north", identity_of("north").public_key, b"\1" * 32, b"\2" * 32, b"\3" * 64)
+ENROLMENT = Enrolment(
+    "north",
+    identity_of("north").public_key,
+    b"\1" * 32,
+    b"\2" * 32,
+    StatedHeads(Head(9, b"\4" * 32, b"\5" * 32), (Head(2, b"\6" * 32, b"\5" * 32),)),
+    b"\3" * 64,
+)
 
 
 @pytest.fixture
@@ -99,9 +107,9 @@ def test_a_party_has_the_studies_of_its_rosters(store: Store, study: Study, tmp_
     assert not again.is_pinned("x", identity_of("x").fingerprint)
 
 
-def pending(store: Store, party: str, *skip: Study, most_ended: int = 9) -> list[str]:
-    skipped = {study.digest() for study in skip}
-    return [found.name for found in store.pending_studies(party, skipped, most_ended=most_ended)]
+def pending(store: Store, party: str, *skip: Study, most_ended: int = 9, key: str = "") -> list[str]:
+    skipped, key = {study.digest() for study in skip}, key or identity_of(party).fingerprint
+    return [found.name for found in store.pending_studies(party, key, skipped, most_ended=most_ended)]
 
 
 def test_a_party_is_done_with_a_study_whose_end_it_has_acknowledged(store: Store, study: Study) -> None:
@@ -116,7 +124,7 @@ def test_a_party_is_done_with_a_study_whose_end_it_has_acknowledged(store: Store
     assert set(pending(store, "north")[2:]) == {"study-2", "study-3"}
     assert set(pending(store, "valley")[2:]) == {"study-1", "study-2", "study-3"}
     assert pending(store, "north", study, others[2]) == ["study-0", "study-3"]
-    assert PendingStudy(study.digest(), study.name, None) in store.pending_studies("north", set(), most_ended=0)
+    assert PendingStudy(study.digest(), study.name, None) in store.pending_studies("north", "", set(), most_ended=0)
 
 
 def test_of_many_ends_some_are_told_at_a_time_and_in_the_end_all(store: Store) -> None:
@@ -306,6 +314,16 @@ def test_the_highest_head_of_a_ledger_stays(store: Store) -> None:
     assert store.highest_head(b"id", b"M") == SeenHead(b"M", 1, b"one", b"s1")
 
 
+def test_of_one_identity_the_last_ledgers_are_kept_and_of_another_all_the_same(store: Store) -> None:
+    store.see_head(b"other", SeenHead(b"L", 1, b"one", b"s"))
+    for number in range(3 * MOST_LEDGERS):
+        store.see_head(b"id", SeenHead(bytes([number]), 1, b"one", b"s"))
+        store.see_head(b"id", SeenHead(bytes([0]), 2 + number, b"more", b"s"))
+    kept = [number for number in range(3 * MOST_LEDGERS) if store.highest_head(b"id", bytes([number])) is not None]
+    assert kept == [0, *range(2 * MOST_LEDGERS + 1, 3 * MOST_LEDGERS)], "one that is in use stays"
+    assert store.highest_head(b"other", b"L") is not None
+
+
 # The disk
 
 
@@ -406,9 +424,10 @@ def test_a_store_of_the_first_version_keeps_what_is_sound_in_it(tmp_path: Path) 
             for kind in ("acknowledged", "not-approved"):
                 old.execute("INSERT INTO replies VALUES (?, ?, ?)", (study.digest(), "north", kind))
     store = Store(tmp_path)
-    assert [pending(store, name) for name in ("north", "valley")] == [["running"], ["running", "ended"]]
+    found = [pending(store, name, key=f"key of {name}") for name in ("north", "valley")]
+    assert found == [["running"], ["running", "ended"]]
     store.end_study(running.digest(), State.PUBLISHED)
-    assert pending(store, "north") == ["running"]
+    assert pending(store, "north", key="key of north") == ["running"]
     assert store.said_not_approved(running.digest(), "north")
     assert list(store.payloads(ended.digest(), "moments", ["north", "valley"])) == [b"", b""]
     assert store.submission(ended.digest(), "moments", "north") == make_submission(ended)

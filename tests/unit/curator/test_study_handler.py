@@ -13,6 +13,7 @@ from synod.common.crypto.canonical import canonical_bytes
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.files import write_private_file
 from synod.common.study.study import Study
+from synod.curator import session as session_module
 from synod.curator.context import Context
 from synod.curator.records import State
 from synod.curator.session import Session
@@ -119,6 +120,43 @@ def test_a_lost_key_is_told(context: Context, study: Study) -> None:
         assert "the Paillier key of care-survey is lost. Restore" in status_of(handler, study).halted
 
     run(scene)
+
+
+def test_why_a_session_waits_is_told_and_that_it_goes_on(
+    context: Context, study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Trouble with the disk is waited out, and is no halt: nobody has to do anything but make room."""
+    full = SynodError(Code.STORAGE, "the disk is full.", "Make room.")
+    tries = [full, full]
+
+    async def run_once(self: Session) -> None:
+        if tries:
+            raise tries.pop()
+        await asyncio.sleep(SECONDS)
+
+    monkeypatch.setattr(Session, "_run_once", run_once)
+    monkeypatch.setattr(session_module, "RETRY_SECONDS", 0.2)
+
+    async def scene() -> None:
+        handler = StudyHandler(context)
+        handler.resume()
+        told = set()
+        while tries or status_of(handler, study).waiting:
+            told.add((status_of(handler, study).waiting, status_of(handler, study).halted))
+            await asyncio.sleep(0.01)
+        assert told - {("", "")} == {("the disk is full. Make room.", "")}
+        handler.abort(study.name, by="the test")
+        await settle()
+
+    run(scene)
+
+
+def test_a_study_that_has_ended_waits_for_nothing(context: Context, study: Study) -> None:
+    handler = StudyHandler(context)
+    context.waiting[study.digest()] = "the disk is full."
+    assert status_of(handler, study).waiting == "the disk is full."
+    context.store.end_study(study.digest(), State.ABORTED, "why")
+    assert status_of(handler, study).waiting == ""
 
 
 class Halted:

@@ -28,7 +28,7 @@ from synod.party.table.snapshot import Snapshot
 from synod.v1 import query_pb2 as pb
 from tests.support.encrypted_sums import answer, ask, open_sum
 from tests.support.keys import identity_of, paillier_key
-from tests.support.parties import PartyUnderTest, make_transcript, open_parties
+from tests.support.parties import PartyUnderTest, heads_of, make_transcript, open_parties
 from tests.support.studies import WIDE_SCHEMA, binary, make_model, make_study
 
 
@@ -236,11 +236,14 @@ def test_every_use_has_a_key_of_its_own() -> None:
 def test_another_snapshot_gives_another_exchange_key_and_nonce(study: Study) -> None:
     """So masks are never used twice over different data."""
     tables = [Snapshot((np.array([code], dtype=np.uint8),)).digest() for code in range(3)]
-    made = [Secrets(b"r" * 32, study.digest(), table).enrolment("north", identity_of("north")) for table in tables]
+    heads = heads_of("north", study)
+    made = [
+        Secrets(b"r" * 32, study.digest(), table).enrolment("north", identity_of("north"), heads) for table in tables
+    ]
     for a, b in combinations(made, 2):
         assert a.exchange != b.exchange
         assert a.nonce != b.nonce
-    again = Secrets(b"r" * 32, study.digest(), tables[0]).enrolment("north", identity_of("north"))
+    again = Secrets(b"r" * 32, study.digest(), tables[0]).enrolment("north", identity_of("north"), heads)
     assert again == made[0]
 
 

@@ -68,8 +68,15 @@ def test_2_not_on_the_roster_under_its_own_key(verdict: Verdict, entries: list[E
     assert "does not have desert" in failure(verdict, entries, name="desert")
 
 
-def test_3_not_approved_or_ended_otherwise(verdict: Verdict, entries: list[Entry]) -> None:
-    assert "has not approved" in failure(verdict, [e for e in entries if e["kind"] == "opened"])
+def test_3_an_old_copy_of_the_ledger(verdict: Verdict, entries: list[Entry]) -> None:
+    sentence = "this ledger is behind, or beside, what the release shows of it"
+    assert sentence in failure(verdict, entries[:1])
+    assert sentence in failure(verdict, [entries[0], {**entries[1], "salt": "00" * 32}, *entries[2:]])
+
+
+def test_4_not_approved_or_ended_otherwise(answered: AnsweredStudy, verdict: Verdict, entries: list[Entry]) -> None:
+    new_ledger = entries_of(answered, "valley")[:1]
+    assert "has not approved" in failure(verdict, new_ledger)
     study = verdict.study.digest().hex()
     for outcome in (ApprovalState.REVOKED, ApprovalState.ABORTED):
         ended = [*entries, {"kind": "closed", "study": study, "outcome": outcome.value}]
@@ -83,20 +90,20 @@ OTHERS: dict[str, str] = {"label": "tables", "query": "00" * 32, "transcript": "
 
 @pytest.mark.parametrize("part", COMPARED)
 @pytest.mark.parametrize("place", [-1, -2])
-def test_4_another_answer(verdict: Verdict, entries: list[Entry], part: str, place: int) -> None:
+def test_5_another_answer(verdict: Verdict, entries: list[Entry], part: str, place: int) -> None:
     changed: list[Any] = list(entries)
     assert changed[place]["kind"] == "charged"
     changed[place] = {**changed[place], part: OTHERS.get(part, "00" * 32)}
     assert "is not what this ledger was charged for" in failure(verdict, changed)
 
 
-def test_4_an_answer_more_or_less(verdict: Verdict, entries: list[Entry]) -> None:
+def test_5_an_answer_more_or_less(verdict: Verdict, entries: list[Entry]) -> None:
     assert "of round rows is not what" in failure(verdict, entries[:-1])
     assert "of round moments is not what" in failure(verdict, entries[:-2])
     assert "of round rows is not what" in failure(verdict, [*entries, entries[-1]])
 
 
-def test_4_charges_of_other_studies_are_not_looked_at(verdict: Verdict, entries: list[Entry]) -> None:
+def test_5_charges_of_other_studies_are_not_looked_at(verdict: Verdict, entries: list[Entry]) -> None:
     approval = next(entry for entry in entries if entry["kind"] == "approved")
     other = [{**approval, "study": "ab" * 32, "name": "other"}, {**entries[-1], "study": "ab" * 32}]
     assert compare_release(verdict, [*entries, *other], name="north", key=KEY, curator=CURATOR_KEY)

@@ -205,8 +205,9 @@ class GreetResponse(_message.Message):
     @_builtins.property
     def highest_head(self) -> Global___LedgerHead:
         """The highest head that the curator ever saw of this ledger of the caller's, under its identity or under one that
-        the identity followed or was followed by; unset if none. The party MUST refuse to go on if its own ledger is behind
-        it.
+        the identity followed or was followed by; unset if none, and unless the caller's own head is signed by an identity
+        that a roster pins for its name, or that followed such a one. The party MUST refuse to go on if its own ledger is
+        behind it.
         """
 
     @_builtins.property
@@ -302,6 +303,7 @@ class Move(_message.Message):
     STUDY_NAME_FIELD_NUMBER: _builtins.int
     KIND_FIELD_NUMBER: _builtins.int
     LABEL_FIELD_NUMBER: _builtins.int
+    SIGNATURE_FIELD_NUMBER: _builtins.int
     study_hash: _builtins.bytes
     """SHA-256 of the resolved study, 32 bytes."""
     study_name: _builtins.str
@@ -310,6 +312,12 @@ class Move(_message.Message):
     """What to do."""
     label: _builtins.str
     """The round's label, which is its step's label in the plan; set for MOVE_KIND_ANSWER only."""
+    signature: _builtins.bytes
+    """Ed25519 signature by the curator's identity, 64 bytes: over the study's hash, context "announce", for
+    MOVE_KIND_ENROL; over the study's hash and its outcome ("published" or "aborted"), context "end", for moves that
+    close a study. Empty for MOVE_KIND_ANSWER, whose query is signed. A party MUST NOT act on such a move without it, nor
+    reply to it: whoever can merely pose as the curator on the wire starts and ends no study.
+    """
     def __init__(
         self,
         *,
@@ -317,10 +325,11 @@ class Move(_message.Message):
         study_name: _builtins.str = ...,
         kind: Global___MoveKind.ValueType = ...,
         label: _builtins.str = ...,
+        signature: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "label", b"label", "study_hash", b"study_hash", "study_name", b"study_name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "label", b"label", "signature", b"signature", "study_hash", b"study_hash", "study_name", b"study_name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -442,6 +451,8 @@ class EnrolRequest(_message.Message):
     NONCE_FIELD_NUMBER: _builtins.int
     SIGNATURE_FIELD_NUMBER: _builtins.int
     HEAD_FIELD_NUMBER: _builtins.int
+    APPROVED_HEAD_FIELD_NUMBER: _builtins.int
+    OPEN_HEADS_FIELD_NUMBER: _builtins.int
     study_hash: _builtins.bytes
     """SHA-256 of the resolved study, 32 bytes."""
     identity: _builtins.bytes
@@ -451,10 +462,24 @@ class EnrolRequest(_message.Message):
     nonce: _builtins.bytes
     """Nonce of this party for this study, 32 bytes."""
     signature: _builtins.bytes
-    """Ed25519 signature by the identity over all of it and the party's name, context "enrol", 64 bytes."""
+    """Ed25519 signature by the identity over all of it and the party's name, context "enrol", 64 bytes; `head` is not
+    covered.
+    """
     @_builtins.property
     def head(self) -> Global___LedgerHead:
         """Head of the caller's ledger now."""
+
+    @_builtins.property
+    def approved_head(self) -> Global___LedgerHead:
+        """Head of the caller's ledger at its approval of this study; signature and identity are left empty. It never changes,
+        so that the enrolment is the same whenever it is sent.
+        """
+
+    @_builtins.property
+    def open_heads(self) -> _containers.RepeatedCompositeFieldContainer[Global___LedgerHead]:
+        """Heads of the same ledger at the approvals of the studies that were open then, in order, at most 64; signature and
+        identity are left empty. Transcripts of those studies may come later, and show these heads.
+        """
 
     def __init__(
         self,
@@ -465,10 +490,12 @@ class EnrolRequest(_message.Message):
         nonce: _builtins.bytes = ...,
         signature: _builtins.bytes = ...,
         head: Global___LedgerHead | None = ...,
+        approved_head: Global___LedgerHead | None = ...,
+        open_heads: _abc.Iterable[Global___LedgerHead] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["head", b"head"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["approved_head", b"approved_head", "head", b"head"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["exchange", b"exchange", "head", b"head", "identity", b"identity", "nonce", b"nonce", "signature", b"signature", "study_hash", b"study_hash"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["approved_head", b"approved_head", "exchange", b"exchange", "head", b"head", "identity", b"identity", "nonce", b"nonce", "open_heads", b"open_heads", "signature", b"signature", "study_hash", b"study_hash"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -617,10 +644,16 @@ class DeclineRequest(_message.Message):
     STUDY_HASH_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
     HEAD_FIELD_NUMBER: _builtins.int
+    SIGNATURE_FIELD_NUMBER: _builtins.int
     study_hash: _builtins.bytes
     """SHA-256 of the resolved study, 32 bytes."""
     reason: Global___DeclineReason.ValueType
     """Why."""
+    signature: _builtins.bytes
+    """Ed25519 signature by the party's identity over its name, the study's hash and the reason ("not-approved", "revoked"
+    or "check-failed"), context "decline", 64 bytes. The curator MUST NOT end a study without it; the identity is that
+    of `head`, and the roster's.
+    """
     @_builtins.property
     def head(self) -> Global___LedgerHead:
         """Head of the caller's ledger now."""
@@ -631,10 +664,11 @@ class DeclineRequest(_message.Message):
         study_hash: _builtins.bytes = ...,
         reason: Global___DeclineReason.ValueType = ...,
         head: Global___LedgerHead | None = ...,
+        signature: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["head", b"head"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["head", b"head", "reason", b"reason", "study_hash", b"study_hash"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["head", b"head", "reason", b"reason", "signature", b"signature", "study_hash", b"study_hash"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -665,8 +699,13 @@ class AcknowledgeRequest(_message.Message):
 
     STUDY_HASH_FIELD_NUMBER: _builtins.int
     HEAD_FIELD_NUMBER: _builtins.int
+    SIGNATURE_FIELD_NUMBER: _builtins.int
     study_hash: _builtins.bytes
     """SHA-256 of the resolved study, 32 bytes."""
+    signature: _builtins.bytes
+    """Ed25519 signature by the party's identity over its name, the study's hash and the outcome that it was told, context
+    "acknowledge", 64 bytes; the identity is that of `head`, and the roster's.
+    """
     @_builtins.property
     def head(self) -> Global___LedgerHead:
         """Head of the caller's ledger now."""
@@ -676,10 +715,11 @@ class AcknowledgeRequest(_message.Message):
         *,
         study_hash: _builtins.bytes = ...,
         head: Global___LedgerHead | None = ...,
+        signature: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["head", b"head"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["head", b"head", "study_hash", b"study_hash"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["head", b"head", "signature", b"signature", "study_hash", b"study_hash"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -132,8 +132,8 @@ class PartyServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Acknowledge(self, request, context):
-        """Confirms that the caller knows of a study's end. The curator MUST refuse it before the end, and if the head is not
-        signed by the identity that the roster pins.
+        """Confirms that the caller knows of a study's end. The curator MUST refuse it before the end, and if the identity that
+        the roster pins has not signed it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -56,8 +56,8 @@ class PartyServiceStub:
     Decline: _grpc.UnaryUnaryMultiCallable[_party_pb2.DeclineRequest, _party_pb2.DeclineResponse]
     """Says that the caller will not make a move; the curator learns the reason's kind and nothing else."""
     Acknowledge: _grpc.UnaryUnaryMultiCallable[_party_pb2.AcknowledgeRequest, _party_pb2.AcknowledgeResponse]
-    """Confirms that the caller knows of a study's end. The curator MUST refuse it before the end, and if the head is not
-    signed by the identity that the roster pins.
+    """Confirms that the caller knows of a study's end. The curator MUST refuse it before the end, and if the identity that
+    the roster pins has not signed it.
     """
 
 @_typing.type_check_only
@@ -82,8 +82,8 @@ class PartyServiceAsyncStub(PartyServiceStub):
     Decline: _aio.UnaryUnaryMultiCallable[_party_pb2.DeclineRequest, _party_pb2.DeclineResponse]  # type: ignore[assignment]
     """Says that the caller will not make a move; the curator learns the reason's kind and nothing else."""
     Acknowledge: _aio.UnaryUnaryMultiCallable[_party_pb2.AcknowledgeRequest, _party_pb2.AcknowledgeResponse]  # type: ignore[assignment]
-    """Confirms that the caller knows of a study's end. The curator MUST refuse it before the end, and if the head is not
-    signed by the identity that the roster pins.
+    """Confirms that the caller knows of a study's end. The curator MUST refuse it before the end, and if the identity that
+    the roster pins has not signed it.
     """
 
 class PartyServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -153,8 +153,8 @@ class PartyServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _party_pb2.AcknowledgeRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_party_pb2.AcknowledgeResponse, _abc.Awaitable[_party_pb2.AcknowledgeResponse]]:
-        """Confirms that the caller knows of a study's end. The curator MUST refuse it before the end, and if the head is not
-        signed by the identity that the roster pins.
+        """Confirms that the caller knows of a study's end. The curator MUST refuse it before the end, and if the identity that
+        the roster pins has not signed it.
         """
 
 def add_PartyServiceServicer_to_server(servicer: PartyServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

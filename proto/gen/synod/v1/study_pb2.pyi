@@ -163,6 +163,7 @@ class StudyStatus(_message.Message):
     PARTIES_FIELD_NUMBER: _builtins.int
     ANSWER_BYTES_FIELD_NUMBER: _builtins.int
     HALTED_FIELD_NUMBER: _builtins.int
+    WAITING_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The study's name."""
     study_hash: _builtins.bytes
@@ -183,6 +184,10 @@ class StudyStatus(_message.Message):
     """Why the curator does not go on with a study that has not ended, in one sentence: a defect, or a lost key. Empty if
     it does. A restart of the curator, or the same study submitted again, makes it try again.
     """
+    waiting: _builtins.str
+    """Why the curator waits with a study that has not ended, and tries again by itself within seconds, in one sentence:
+    trouble with its disk, or with its identity. Empty if it does not.
+    """
     @_builtins.property
     def parties(self) -> _containers.RepeatedCompositeFieldContainer[Global___PartyStatus]:
         """The parties in the roster's order."""
@@ -200,10 +205,11 @@ class StudyStatus(_message.Message):
         parties: _abc.Iterable[Global___PartyStatus] | None = ...,
         answer_bytes: _builtins.int = ...,
         halted: _builtins.str = ...,
+        waiting: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_bytes", b"answer_bytes", "halted", b"halted", "label", b"label", "name", b"name", "parties", b"parties", "reason", b"reason", "round", b"round", "rounds", b"rounds", "state", b"state", "study_hash", b"study_hash"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_bytes", b"answer_bytes", "halted", b"halted", "label", b"label", "name", b"name", "parties", b"parties", "reason", b"reason", "round", b"round", "rounds", b"rounds", "state", b"state", "study_hash", b"study_hash", "waiting", b"waiting"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -14,7 +14,10 @@ from synod.common.crypto.identity import Identity, fingerprint, require_signatur
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.files import write_private_file
 
-CONTEXTS = ["enrol", "transcript", "query", "answer", "account", "head", "manifest", "", "enro", "enrol\0"]
+CONTEXTS = [
+    "enrol", "transcript", "query", "answer", "account", "head", "manifest", "announce", "end", "decline",
+    "acknowledge", "", "enro", "enrol\0",
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ import pytest
 from synod.common.crypto.identity import Identity
 from synod.common.crypto.paillier import PublicKey
 from synod.common.models.gaussian import GaussianModel
+from synod.common.protocol.heads import Head, StatedHeads
 from synod.common.protocol.manifest import MANIFEST_FILE, PartyAccount, noise_law, seal_manifest, verify_release
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.agreements import SumAgreements
@@ -77,7 +78,8 @@ def some_query(kind: QueryKind, study: Study) -> AnyQuery:
 def enrol(index: int, study: Study) -> Enrolment:
     identity = IDENTITIES[NAMES[index]]
     keys = (bytes([index + 1]) * 32, bytes([index + 50]) * 32)
-    return Enrolment(NAMES[index], identity.public_key, *keys).signed_by(identity, study.digest())
+    heads = StatedHeads(Head(2, bytes([index + 90]) * 32, bytes([index + 95]) * 32))
+    return Enrolment(NAMES[index], identity.public_key, *keys, heads).signed_by(identity, study.digest())
 
 
 def account(name: str, study: Study, transcript: Transcript) -> PartyAccount:

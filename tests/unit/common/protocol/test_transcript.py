@@ -13,6 +13,7 @@ from synod.common.crypto.canonical import canonical_hash
 from synod.common.crypto.identity import Identity
 from synod.common.crypto.paillier import PublicKey
 from synod.common.protocol.envelope import sign_document
+from synod.common.protocol.heads import MOST_OPEN_HEADS, Head, StatedHeads
 from synod.common.protocol.transcript import (
     PROTOCOL,
     Enrolment,
@@ -37,10 +38,16 @@ STUDY_HASH = STUDY.digest()
 KEY = PublicKey(2**2047 + 9, 3**1200)
 
 
+def stated_heads(index: int) -> StatedHeads:
+    ledger = bytes([index + 100]) * 32
+    return StatedHeads(Head(7 + index, b"h" * 32, ledger), (Head(2, b"g" * 32, ledger), Head(5, b"f" * 32, ledger)))
+
+
 def enrol(index: int, *, study_hash: bytes = STUDY_HASH, identity: Identity | None = None) -> Enrolment:
     signer = identity or IDENTITIES[index]
     exchange = X25519PrivateKey.from_private_bytes(bytes([index + 1]) * 32).public_key().public_bytes_raw()
-    return Enrolment(NAMES[index], signer.public_key, exchange, bytes([index]) * 32).signed_by(signer, study_hash)
+    nonce, heads = bytes([index]) * 32, stated_heads(index)
+    return Enrolment(NAMES[index], signer.public_key, exchange, nonce, heads).signed_by(signer, study_hash)
 
 
 CURATOR = identity_of("curator")
@@ -72,8 +79,15 @@ def test_a_sound_transcript_passes_and_travels() -> None:
 
 def test_t_is_the_hash_that_the_protocol_states() -> None:
     entries = [
-        [e.name, e.identity.hex(), e.exchange.hex(), 2**i, e.nonce.hex()] for i, e in enumerate(TRANSCRIPT.enrolments)
-    ]
+        [
+            e.name, e.identity.hex(), e.exchange.hex(), 2**i, e.nonce.hex(),
+            {
+                "sequence": 7 + i, "hash": (b"h" * 32).hex(), "ledger": (bytes([i + 100]) * 32).hex(),
+                "open": [[2, (b"g" * 32).hex()], [5, (b"f" * 32).hex()]],
+            },
+        ]
+        for i, e in enumerate(TRANSCRIPT.enrolments)
+    ]  # fmt: skip
     key = {"n": f"{2**2047 + 9:x}", "h_s": f"{3**1200:x}"}
     assert TRANSCRIPT.digest(STUDY) == canonical_hash(
         ["synod/v1", STUDY_HASH.hex(), key, CURATOR.public_key.hex(), entries]
@@ -86,6 +100,24 @@ def test_every_field_of_every_enrolment_changes_t(index: int, field: str) -> Non
     change: dict[str, Any] = {field: "other" if field == "name" else bytes([200]) * 32}
     altered = with_enrolment(index, replace(TRANSCRIPT.enrolments[index], **change))
     assert altered.digest(STUDY) != TRANSCRIPT.digest(STUDY)
+
+
+@pytest.mark.parametrize("index", range(3))
+def test_every_part_of_the_stated_heads_changes_t(index: int) -> None:
+    stated = TRANSCRIPT.enrolments[index].heads
+    first = stated.open[0]
+    altered = [
+        *(replace(stated, approved=replace(stated.approved, **change)) for change in HEAD_CHANGES),
+        replace(stated, open=stated.open[1:]),
+        *(replace(stated, open=(replace(first, **change), *stated.open[1:])) for change in HEAD_CHANGES[:2]),
+    ]
+    digests = {
+        with_enrolment(index, replace(TRANSCRIPT.enrolments[index], heads=heads)).digest(STUDY) for heads in altered
+    }
+    assert len(digests - {TRANSCRIPT.digest(STUDY)}) == len(altered)
+
+
+HEAD_CHANGES: list[dict[str, Any]] = [{"sequence": 6}, {"hash": bytes(32)}, {"ledger": bytes(32)}]
 
 
 def test_every_other_field_changes_t() -> None:
@@ -125,6 +157,20 @@ def test_an_envelope_holds_the_one_form_of_its_transcript(change: dict[str, Any]
     assert failure(lambda: open_transcript(document)) == "the transcript is not in canonical form."
 
 
+OWN = stated_heads(1)
+UNSOUND = [
+    *(replace(OWN, approved=replace(OWN.approved, sequence=sequence)) for sequence in (0, -1, 5)),
+    *(replace(OWN, approved=replace(OWN.approved, hash=digest)) for digest in (b"", bytes(31), bytes(33))),
+    StatedHeads(replace(OWN.approved, ledger=bytes(33))),
+    replace(OWN, open=(replace(OWN.open[0], ledger=bytes(32)),)),
+    replace(OWN, open=OWN.open[::-1]),
+    StatedHeads(
+        Head(1000, bytes(32), OWN.approved.ledger),
+        tuple(Head(1 + place, bytes(32), OWN.approved.ledger) for place in range(MOST_OPEN_HEADS + 1)),
+    ),
+]
+
+
 def test_enrolments_that_are_not_sound_are_refused() -> None:
     stranger = Identity.generate()
     cases: list[tuple[Enrolment, str]] = [
@@ -134,6 +180,11 @@ def test_enrolments_that_are_not_sound_are_refused() -> None:
         (resigned(1, exchange=bytes(31)), "the enrolment of harbour has keys of the wrong size"),
         (resigned(1, nonce=bytes(33)), "the enrolment of harbour has keys of the wrong size"),
         (resigned(1, nonce=b""), "the enrolment of harbour has keys of the wrong size"),
+        *(
+            (resigned(1, heads=heads), "the enrolment of harbour states heads that no ledger can have")
+            for heads in UNSOUND
+        ),
+        (replace(enrol(2), heads=enrol(0).heads), "the signature of valley on enrol is not valid"),
         (replace(enrol(2), exchange=enrol(0).exchange), "the signature of valley on enrol is not valid"),
         (replace(enrol(2), nonce=bytes([9]) * 32), "the signature of valley on enrol is not valid"),
         (replace(enrol(2), signature=enrol(1).signature), "the signature of valley on enrol is not valid"),
@@ -194,7 +245,7 @@ def test_a_key_with_more_than_its_two_numbers_is_refused() -> None:
     assert "malformed" in failure(lambda: parse_transcript({**TRANSCRIPT.to_json(), "key": key}))
 
 
-@pytest.mark.parametrize("field", ["name", "identity", "exchange", "nonce", "signature"])
+@pytest.mark.parametrize("field", ["name", "identity", "exchange", "nonce", "heads", "signature"])
 def test_enrolments_without_a_field_are_refused(field: str) -> None:
     whole: Any = TRANSCRIPT.to_json()
     del whole["enrolments"][1][field]

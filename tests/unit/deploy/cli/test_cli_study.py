@@ -14,7 +14,9 @@ from synod.common.protocol.queries.moments import moment_design
 from synod.common.runtime.yamltext import load_yaml
 from synod.common.study.encoding import codings_of
 from synod.common.study.study import load_study
+from synod.deploy.launch.operator import OperatorClient
 from synod.party.table.encode import read_table
+from synod.v1 import study_pb2 as pb
 from tests.support.commands import complaint, synod, write_study
 from tests.support.studies import binary, categorical, integer, make_study
 
@@ -343,6 +345,28 @@ def test_a_curator_that_is_not_there(tmp_path: Path, study: Path) -> None:
         told = complaint(synod("study", *arguments, "--config", config), 4)
         assert "127.0.0.1:1 cannot be reached" in told
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("told", "remark"),
+    [
+        ({"waiting": "the disk is full."}, " (waits and tries again: the disk is full.)"),
+        (
+            {"halted": "its session ended by a defect (KeyError)."},
+            " (halted: its session ended by a defect (KeyError).)",
+        ),
+        ({}, ""),
+    ],
+)
+def test_status_says_why_the_curator_waits(
+    tmp_path: Path, told: dict[str, str], remark: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    standing = pb.StudyStatus(name="care-survey", state=pb.STUDY_STATE_ENROLLING, **told)  # type: ignore[arg-type]
+    monkeypatch.setattr(OperatorClient, "status", lambda *_: [standing])
+    config = write_operator(tmp_path)
+    assert synod("study", "status", "--config", config).out == f"care-survey: enrolling{remark}\n"
+    (described,) = json.loads(synod("study", "status", "--json", "--config", config).out)
+    assert {key: described[key] for key in ("waiting", "halted")} == {"waiting": "", "halted": "", **told}
 
 
 def test_a_configuration_that_is_not_there(tmp_path: Path) -> None:
