@@ -6,12 +6,12 @@ import pytest
 
 from synod.common.protocol.rotation import Rotation
 from synod.common.runtime.errors import SynodError
+from synod.curator import party_handler
 from synod.curator.rotation import Witnessed
 from synod.curator.store import Store
 from synod.party import daemon as daemon_module
 from synod.party.ledger import Ledger
 from synod.party.rotation import rotate_identity
-from tests.support import simulated_lines
 from tests.support.simulation import START, SimulatedSite, World, make_site, run_world
 
 PARTY = 1
@@ -91,7 +91,7 @@ def test_without_the_rotations_nobody_would_tell(site: SimulatedSite, monkeypatc
 
     with run_world(site) as world:
         roll_back(world)
-        monkeypatch.setattr(simulated_lines, "witness", by_key_alone)
+        monkeypatch.setattr(party_handler, "witness", by_key_alone)
         assert converses(world) == ""
 
 

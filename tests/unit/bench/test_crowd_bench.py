@@ -20,7 +20,7 @@ def test_ended_studies_are_ended_and_acknowledged(tmp_path: Path) -> None:
     crowd.add_ended(store, study, 7)
     assert len(store.studies()) == 7
     assert all(record.outcome is not None for record in store.studies())
-    assert store.pending_studies("north", study.roster[0].key, set(), most_ended=9) == []
+    assert store.pending_studies("north", [study.roster[0].key], set(), most_ended=9) == []
     store.close()
 
 

@@ -109,7 +109,7 @@ def test_a_party_has_the_studies_of_its_rosters(store: Store, study: Study, tmp_
 
 def pending(store: Store, party: str, *skip: Study, most_ended: int = 9, key: str = "") -> list[str]:
     skipped, key = {study.digest() for study in skip}, key or identity_of(party).fingerprint
-    return [found.name for found in store.pending_studies(party, key, skipped, most_ended=most_ended)]
+    return [found.name for found in store.pending_studies(party, [key], skipped, most_ended=most_ended)]
 
 
 def test_a_party_is_done_with_a_study_whose_end_it_has_acknowledged(store: Store, study: Study) -> None:
@@ -124,7 +124,7 @@ def test_a_party_is_done_with_a_study_whose_end_it_has_acknowledged(store: Store
     assert set(pending(store, "north")[2:]) == {"study-2", "study-3"}
     assert set(pending(store, "valley")[2:]) == {"study-1", "study-2", "study-3"}
     assert pending(store, "north", study, others[2]) == ["study-0", "study-3"]
-    assert PendingStudy(study.digest(), study.name, None) in store.pending_studies("north", "", set(), most_ended=0)
+    assert PendingStudy(study.digest(), study.name, None) in store.pending_studies("north", [], set(), most_ended=0)
 
 
 def test_of_many_ends_some_are_told_at_a_time_and_in_the_end_all(store: Store) -> None:
