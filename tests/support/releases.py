@@ -6,16 +6,19 @@ from pathlib import Path
 import numpy as np
 
 from synod.common.crypto.canonical import canonical_bytes
+from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.protocol.queries.parsing import AnyQuery
 from synod.common.protocol.queries.rows import Synthesize, share_rows
 from synod.common.protocol.transcript import Transcript
 from synod.common.study.study import Study
+from synod.curator.combine import combine
 from synod.curator.context import Context
 from synod.curator.methods.base import Publication
 from synod.curator.release.files import write_release
 from synod.party.count.moments import sum_moments
 from tests.support.curators import make_context, release_files, stored_answer
+from tests.support.keys import paillier_key
 from tests.support.parties import make_transcript, open_parties, seal, sign_asked
 from tests.support.studies import make_model
 
@@ -43,7 +46,10 @@ class AnsweredStudy:
             for party in parties:
                 party.answer(envelope, query.to_proto(), label)
                 context.store.add_submission(party.name, *stored_answer(party, label))
-            context.store.close_query(self.study.digest(), label, b"")
+            step = plan_study(study).step(label)
+            payloads = context.store.payloads(self.study.digest(), label, step.answerers)
+            answer = combine(query, step, self.study, payloads, key=paillier_key(), workers=1)
+            context.store.close_query(self.study.digest(), label, query.write_answer(answer))
         context.store.close()
 
     def context(self) -> Context:
