@@ -9,7 +9,7 @@ are in a file beside it (answers.py).
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,7 @@ class Verdict:
     signers: dict[str, str]
     study: Study
     transcript_hash: bytes
-    queries: dict[str, AnyQuery]
+    queries: dict[str, AnyQuery] = field(compare=False)
     seed: int
     versions: dict[str, Any]
     accounts: tuple[PartyAccount, ...]

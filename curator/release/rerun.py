@@ -219,7 +219,8 @@ def _check_report(judge: _Judge, folder: Path, verdict: Verdict, publication: Pu
 
 def is_close(one: Json, other: Json, largest: int = 0) -> bool:
     """Whether two values are the same but for numbers that rounding may have moved: by a millionth of the largest
-    number of their list, or by 1 where that is in fine units. Small numbers, which say which and how many, must be equal.
+    number of their list, or by 1 where that is in fine units. Small numbers, which say which and how many, must be
+    equal.
     """
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(is_close(one[key], other[key]) for key in one)
