@@ -59,9 +59,9 @@ class Session:
             return
 
     async def _run_once(self) -> None:
+        await self.remember(VERSIONS_NOTE, current_versions)
         await self._fix_transcript()
         seed = await self._seed()
-        await self.remember(VERSIONS_NOTE, current_versions)
         publication = await publish(self.study, self, seed=seed)
         self._require_open()
         await asyncio.to_thread(write_release, self._context, self.study, publication, seed)

@@ -48,14 +48,14 @@ def hash_arithmetic() -> str:
     """A hash of the last bits of what the functions that recipes use give for fixed numbers: it says how this machine's
     processor, its number of cores and its libraries round, and nothing else about it.
     """
-    line = np.modf(np.arange(1, 1 << 17) * math.sqrt(2))[0] + 2.0**-20
-    square = line[: 320 * 320].reshape(320, 320)
+    line = np.modf(np.arange(1, 1 << 16) * math.sqrt(2))[0] + 2.0**-20
+    square = line[: 224 * 224].reshape(224, 224)
     signs = square - 0.5
     gram = signs[:, :64].T @ signs[:, :64]
     values, vectors = np.linalg.eigh(gram)
     parts = [
         np.exp(-line), np.log(line), np.log1p(line), np.expm1(line), np.sqrt(line), line**0.7, np.log2(line),
-        np.logaddexp(line, -line), np.logaddexp.accumulate(line[:4096]), np.array([np.linalg.norm(line)]),
+        np.logaddexp(line, -line), np.logaddexp.accumulate(line[:512]), np.array([np.linalg.norm(line)]),
         np.cumsum(line), square @ square, gram, values, vectors, np.linalg.solve(gram + np.eye(64), signs[:64, 0]),
         np.array([np.dot(line, line), line.sum(), signs.sum(axis=0)[7], square.sum(axis=1)[7]]),
         np.einsum("ij,jk->ik", square[:96, :96], signs[:96, :96]),

@@ -10,6 +10,7 @@ PROTOCOL = "tests/unit/common/protocol"
 QUERIES = "tests/unit/common/protocol/queries"
 PARTY = "tests/unit/party"
 CURATOR = "tests/unit/curator"
+ALTERED = "tests/adversary/test_altered_release.py"
 
 Change = tuple[str, str, str]
 
@@ -412,6 +413,60 @@ STATEMENTS = (
     ),
 )
 
+RELEASED = (
+    *_edits(
+        "common/protocol/manifest.py",
+        f"{ALTERED}::test_answers_of_two_parties_exchanged",
+        (
+            "a party's answer may be other than it signed",
+            "if (len(payload), digest_of(payload)) !=",
+            "if False and b'' !=",
+        ),
+    ),
+    *_edits(
+        "common/protocol/answers.py",
+        f"{PROTOCOL}/test_released_answers.py",
+        ("what numbers are of may be anything", "        if not same:\n", "        if False:\n"),
+        (
+            "deviations may be anything",
+            "other.drop_null().to_numpy(), rtol=CLOSE",
+            "other.drop_null().to_numpy(), rtol=9",
+        ),
+        ("an answer may have any length", "or many not in (None, sum(rows))", ""),
+        ("a number may be missing", "if any(table[name].null_count for", "if any(False for"),
+        ("choices may be any", "query.read_answer(payload, self._study, party)", "del party"),
+        ("codes may be any", "if column.size and not 0 <=", "if False and not 0 <="),
+    ),
+    *_edits(
+        "curator/release/rerun.py",
+        (ALTERED, f"{CURATOR}/release/test_rerun.py"),
+        ("the curator may ask what it likes", "if not (self.is_lenient and is_close(own, theirs)):", "if False:"),
+        ("queries may be left out", "            if label not in self.asked:\n", "            if False:\n"),
+        ("a query may always be rounded", "if not (self.is_lenient and is_close", "if not (True and is_close"),
+        ("the model may be any", "        judge.differs(MODEL_FILE)\n", "        pass\n"),
+        ("the model may always be rounded", "elif judge.others and is_close(", "elif is_close("),
+        ("the report may be any", "        judge.differs(REPORT_FILE)\n", "        pass\n"),
+        ("rows may be any", "        if not judge.others:\n            raise\n", ""),
+        ("what differs is never refused", "        if not self.others:\n", "        if False:\n"),
+        ("what differs is not said", "        self.unproven.append(\n", "        str(\n"),
+        ("sums may be impossible", "CHECKED[query.kind](query, study, query.terms(step, study), sums)", "pass"),
+        ("which and how many may be rounded", "1 if largest >= FINE else 0", "1"),
+    ),
+    *_edits(
+        "curator/release/redraw.py",
+        ALTERED,
+        ("the two tables may differ", "    if not one.equals(other):\n", "    if False:\n"),
+        ("the model may be other than parties drew from", "if model != query.model.to_json():", "if False:"),
+        ("the rows may be other than parties drew", " or _compare_signed_rows(folder, verdict)", ""),
+    ),
+    *_edits(
+        "curator/release/versions.py",
+        (f"{CURATOR}/release/test_rerun.py::test_what_differs_is_named",),
+        ("versions excuse nothing", "if stated.get(name) != here[name]", "if False"),
+        ("any version is an excuse", "for name in COMPUTING", "for name in here"),
+    ),
+)
+
 PARTY_CHECKS = (
     *_edits(
         "common/protocol/queries/base.py",
@@ -641,4 +696,14 @@ CURATOR_CHECKS = (
     ),
 )
 
-EDITS = (*NOISE, *ACCOUNTING, *SENSITIVITY, *CRYPTOGRAPHY, *STATEMENTS, *PARTY_CHECKS, *LEDGER, *CURATOR_CHECKS)
+EDITS = (
+    *NOISE,
+    *ACCOUNTING,
+    *SENSITIVITY,
+    *CRYPTOGRAPHY,
+    *STATEMENTS,
+    *RELEASED,
+    *PARTY_CHECKS,
+    *LEDGER,
+    *CURATOR_CHECKS,
+)
