@@ -200,7 +200,7 @@ def test_every_other_column_follows_from_the_query(name: str, tmp_path: Path) ->
             assert "the released answer to" in refusal(path, study, asked), (column, place)
 
 
-@pytest.mark.parametrize("value", [None, -1, 1 << 40, (1 << 63) - 1, -(1 << 63)])
+@pytest.mark.parametrize("value", [None, -1, 258, 1 << 40, (1 << 63) - 1, -(1 << 63)])
 @pytest.mark.parametrize(("name", "label"), [("choices", "choose-north"), ("moments", "rows")])
 def test_numbers_that_no_such_answer_has(name: str, label: str, value: int | None, tmp_path: Path) -> None:
     study, asked = STUDIES[name]
@@ -208,6 +208,16 @@ def test_numbers_that_no_such_answer_has(name: str, label: str, value: int | Non
     place = pa.parquet.read_table(path)["round"].to_pylist().index(label)
     rewrite(path, lambda columns: columns["value"].__setitem__(place, value))
     assert refusal(path, study, asked).startswith(f"the released answer to {label} is not sound: ")
+
+
+@pytest.mark.parametrize("value", [0, 2, 3])
+def test_choices_that_were_not_offered(value: int, tmp_path: Path) -> None:
+    """The first draw takes the only feature that is placed, one that it leaves to the second, or one that is not."""
+    study, asked = STUDIES["choices"]
+    path = write(tmp_path / "a.parquet", study, asked)
+    place = pa.parquet.read_table(path)["round"].to_pylist().index("choose-north")
+    rewrite(path, lambda columns: columns["value"].__setitem__(place, value))
+    assert "the released answer to choose-north is not sound: an answer chooses" in refusal(path, study, asked)
 
 
 def test_a_number_less_or_more(tmp_path: Path) -> None:
