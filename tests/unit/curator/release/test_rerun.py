@@ -15,6 +15,7 @@ import pytest
 from synod.common.protocol.answers import ANSWERS_FILE, ReleasedAnswers
 from synod.common.protocol.manifest import MANIFEST_FILE, verify_release
 from synod.common.protocol.plan import plan_study
+from synod.curator.methods import hpdp_dp
 from synod.curator.methods.base import publish as run_recipe
 from synod.curator.release import rerun, versions
 from synod.curator.release.redraw import check_release
@@ -175,6 +176,24 @@ def test_a_model_that_another_machine_rounded_otherwise(tmp_path: Path, monkeypa
     lines = check_release(folder, None).lines
     assert f"{AGAIN}, up to rounding: model.json" in lines
     assert f"{AGAIN}, bit for bit: all 3 queries" in lines
+
+
+def test_a_query_that_another_machine_rounded_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model that parties drew from is part of a query, which they signed."""
+    folder = publish(tmp_path, "hpdp-dp")
+    honest = hpdp_dp.parse_model
+
+    def nudged(fitted: Any, design: Any) -> Any:
+        first, *others = fitted["shift"]
+        return honest({**fitted, "shift": [first + 1, *others]}, design)
+
+    monkeypatch.setattr(hpdp_dp, "parse_model", nudged)
+    assert "the query of rows is not what hpdp-dp gives for the released answers." in synod("verify", folder).err
+    monkeypatch.setattr(rerun, "find_differences", lambda _: ["numpy was 1"])
+    lines = check_release(folder, None).lines
+    assert f"{AGAIN}, up to rounding: all 2 queries" in lines
+    assert f"{AGAIN}, up to rounding: model.json" in lines
+    assert "model.json is the model of the query that the parties answered" in lines
 
 
 def test_a_recipe_that_ends_in_a_defect_proves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
