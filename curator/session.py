@@ -24,7 +24,8 @@ from synod.curator.combine import combine
 from synod.curator.context import Context
 from synod.curator.methods.base import publish
 from synod.curator.records import State
-from synod.curator.release.files import write_release
+from synod.curator.release.files import VERSIONS_NOTE, write_release
+from synod.curator.release.versions import current_versions
 
 log = logging.getLogger("synod.curator")
 
@@ -60,6 +61,7 @@ class Session:
             return
 
     async def _run_once(self) -> None:
+        await self.remember(VERSIONS_NOTE, current_versions)
         await self._fix_transcript()
         seed = await self._seed()
         publication = await publish(self.study, self, seed=seed)

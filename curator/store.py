@@ -211,6 +211,13 @@ class Store:
         """The curator's signature on a logged query."""
         return self._logged(study_hash, label)[1]
 
+    def answer(self, study_hash: bytes, label: str) -> bytes:
+        """The roster's answer to a logged query that has one."""
+        rows = self._rows("SELECT answer FROM queries WHERE study = ? AND label = ?", study_hash, label)
+        assert rows, "only what was asked has an answer"
+        assert rows[0][0] is not None, "a study is published when every step is answered"
+        return bytes(rows[0][0])
+
     def _logged(self, study_hash: bytes, label: str) -> tuple[bytes, bytes]:
         rows = self._rows("SELECT body, signature FROM queries WHERE study = ? AND label = ?", study_hash, label)
         if not rows:

@@ -2,25 +2,27 @@
 
 The manifest holds the resolved study, the transcript in the curator's envelope, the plan, the signed queries, what each
 party answered (by hash), spent and signed for, the noise law, the seed, versions and file hashes. The curator signs all
-of it; each party has signed T, which names that curator, its answers, its steps and its spend.
+of it; each party has signed T, which names that curator, its answers, its steps and its spend. The answers themselves
+are in a file beside it (answers.py).
 """
 
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from synod.common.crypto.canonical import Json, canonical_bytes
 from synod.common.crypto.identity import Identity, fingerprint, verify
 from synod.common.privacy.cost import Cost
+from synod.common.protocol.answers import ANSWERS_FILE, ReleasedAnswers, party_payloads
 from synod.common.protocol.envelope import SignedDocument, open_document, read_hex, sign_document
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries.base import check_within
+from synod.common.protocol.queries.base import SumQuery, check_within
 from synod.common.protocol.queries.parsing import AnyQuery, query_digest, read_query
 from synod.common.protocol.signed_query import require_query_signature
-from synod.common.protocol.submission import AnsweredStep, Submission, account_statement
+from synod.common.protocol.submission import AnsweredStep, Submission, account_statement, digest_of
 from synod.common.protocol.transcript import Enrolment, Transcript, check_transcript, open_transcript
 from synod.common.protocol.trust import Trust, check_signers
 from synod.common.runtime.errors import SynodError, check_failed
@@ -82,7 +84,7 @@ def seal_manifest(content: dict[str, Json], identity: Identity) -> bytes:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What verification proved: each line holds; what no release can prove is said too. `signers` are the fingerprints
-    behind the signatures. Study, T, seed and what each party answered are the release's own.
+    behind the signatures. Study, T, queries, seed, versions and what each party answered are the release's own.
     """
 
     lines: tuple[str, ...]
@@ -90,7 +92,9 @@ class Verdict:
     signers: dict[str, str]
     study: Study
     transcript_hash: bytes
+    queries: dict[str, AnyQuery] = field(compare=False)
     seed: int
+    versions: dict[str, Any]
     accounts: tuple[PartyAccount, ...]
     enrolments: tuple[Enrolment, ...]
 
@@ -102,11 +106,13 @@ def verify_release(folder: Path, trust: Trust | None) -> Verdict:
     pretends to belong; 3. hash, plan, queries and noise are the study's; 4. the transcript is of this study and its
     roster, signed by the curator that it names; 5. that curator has sealed the manifest, and signed each query; 6. each
     party's signatures cover its answers, and T, that curator, its planned steps, their queries and their cost, within
-    the budget; 7. with a trust file, the curator and every party have the keys that it names.
+    the budget; 7. the released answers are as many numbers as each query asks for, and those that travelled in the
+    clear are the bytes that their parties signed; 8. with a trust file, the curator and every party have the keys that
+    it names.
 
     Guarantee: whoever alters or replaces anything in a release needs the identity key of the curator that every party
     has signed for: neither a party of the roster nor an outsider can seal it. With a trust file it is the curator that
-    the reader knows.
+    the reader knows. That curator cannot alter what a party answered in the clear; the sums are its word.
     """
     # 1
     signed = open_document("manifest", _read_manifest(folder))
@@ -126,6 +132,8 @@ def verify_release(folder: Path, trust: Trust | None) -> Verdict:
     # 6
     accounts = tuple(_check_account(manifest, run, enrolment) for enrolment in transcript.enrolments)
     # 7
+    clear = _check_answers(folder, run, accounts)
+    # 8
     signers = {
         CURATOR_NAME: signed.fingerprint,
         **{e.name: fingerprint(e.identity) for e in transcript.enrolments},
@@ -133,18 +141,22 @@ def verify_release(folder: Path, trust: Trust | None) -> Verdict:
     if trust is not None:
         check_signers(trust, signers)
     return Verdict(
-        lines=_describe_proof(accounts, run, is_trusted=trust is not None),
-        unproven=_describe_gaps(is_trusted=trust is not None),
+        lines=_describe_proof(accounts, run, clear, is_trusted=trust is not None),
+        unproven=_describe_gaps(run, is_trusted=trust is not None),
         signers=signers,
         study=run.study,
         transcript_hash=run.transcript_hash,
+        queries=run.queries,
         seed=run.seed,
+        versions=_part(manifest, "versions", dict),
         accounts=accounts,
         enrolments=transcript.enrolments,
     )
 
 
-def _describe_proof(accounts: tuple[PartyAccount, ...], run: "_Run", *, is_trusted: bool) -> tuple[str, ...]:
+def _describe_proof(
+    accounts: tuple[PartyAccount, ...], run: "_Run", clear: int, *, is_trusted: bool
+) -> tuple[str, ...]:
     parties, answers = len(accounts), sum(len(account.headers) for account in accounts)
     return (
         "files have the hashes that the manifest states",
@@ -153,14 +165,18 @@ def _describe_proof(accounts: tuple[PartyAccount, ...], run: "_Run", *, is_trust
         f"the curator signed each of the {len(run.queries)} queries",
         f"all {parties} parties signed the hashes of their answers, {answers} in all",
         f"all {parties} parties signed for what they spent, which is the plan's",
+        f"{ANSWERS_FILE} has the roster's answer to each of the {len(run.queries)} queries",
+        *([f"what single parties answered is what they signed, {clear} answers in all"] if clear else []),
         *(["the curator and all parties have the keys that the trust file names"] if is_trusted else []),
     )
 
 
-def _describe_gaps(*, is_trusted: bool) -> tuple[str, ...]:
+def _describe_gaps(run: "_Run", *, is_trusted: bool) -> tuple[str, ...]:
+    sums = sum(isinstance(query, SumQuery) for query in run.queries.values())
     return (
         *([] if is_trusted else ["who the curator and the parties are; use --trust for that"]),
-        "that the published numbers follow from the answers, for which you trust the curator",
+        *(["that the sums are those of the encrypted answers, for which you trust the curator"] if sums else []),
+        *(["that the seed was drawn at random, for which you trust the curator"] if run.study.seed is None else []),
         "that the parties' rows are true, for which you trust the parties",
     )
 
@@ -188,7 +204,7 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 def _check_files(folder: Path, manifest: dict[str, Any]) -> None:
     files = _part(manifest, "files", dict)
     present = {path.name for path in folder.iterdir()} - {MANIFEST_FILE}
-    for name in sorted(set(files) - present):
+    for name in sorted({ANSWERS_FILE, *files} - present):
         raise check_failed(f"the file {name} is missing from the release.")
     for name in sorted(present - set(files)):
         raise check_failed(f"the file {name} is not part of the release.", "Remove it, or do not trust it.")
@@ -326,6 +342,25 @@ def _read_account(stated: Any, run: _Run, party: str, steps: tuple[AnsweredStep,
         return PartyAccount(party, steps, headers, bytes.fromhex(stated["signature"]))
     except (KeyError, TypeError, ValueError):
         raise check_failed(f"the manifest's account of {party} is malformed.") from None
+
+
+def _check_answers(folder: Path, run: _Run, accounts: tuple[PartyAccount, ...]) -> int:
+    """Reads the answer to each query; what its parties sent in the clear must have the length and the hash that they
+    signed. Gives how many such answers there are.
+    """
+    signed = {
+        (account.name, header.label): (header.length, header.digest)
+        for account in accounts
+        for header in account.headers
+    }
+    answers, clear = ReleasedAnswers(folder / ANSWERS_FILE, run.study, run.queries), 0
+    for step in plan_study(run.study).steps:
+        query, answer = run.queries[step.label], answers.read(step.label)
+        for party, payload in party_payloads(query, step, answer):
+            if (len(payload), digest_of(payload)) != signed[party, step.label]:
+                raise check_failed(f"the released answer of {party} to {step.label} is not the one that it signed.")
+            clear += 1
+    return clear
 
 
 def _part(manifest: dict[str, Any], key: str, kind: Callable[..., Any]) -> Any:

@@ -108,9 +108,19 @@ def nearest_covariance(matrix: Floats) -> Floats:
 
 def _covariance_root(matrix: Floats) -> Floats:
     """R with R R' the nearest positive semidefinite matrix: eigenvectors by the roots of their eigenvalues."""
-    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    values, vectors = _eigenpairs((matrix + matrix.T) / 2)
     root: Floats = vectors * np.sqrt(np.maximum(values, 1e-12))
     return root
+
+
+def _eigenpairs(matrix: Floats) -> tuple[Floats, Floats]:
+    """Eigenvalues, ascending, and their vectors, each with the sign that makes its largest entry positive: a library is
+    free to choose signs, and rows that are drawn along them would differ from machine to machine.
+    """
+    values, vectors = np.linalg.eigh(matrix)
+    largest = np.argmax(np.round(np.abs(vectors), 6), axis=0)
+    signs = np.where(vectors[largest, np.arange(len(values))] < 0, -1.0, 1.0)
+    return values, vectors * signs
 
 
 def nearest_correlation(matrix: Floats) -> Floats:
@@ -134,7 +144,7 @@ def principal_components(correlation: Floats, deviation: Floats | None, kept: Ke
     kept, and the mean of the rest as isotropic noise.
     """
     scale = np.ones(len(correlation)) if deviation is None else deviation
-    values, vectors = np.linalg.eigh(correlation * np.outer(scale, scale))
+    values, vectors = _eigenpairs(correlation * np.outer(scale, scale))
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
     rank = kept.count(values)
     variance = float(values[rank:].mean()) if rank < len(values) else 0.0

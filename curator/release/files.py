@@ -1,12 +1,14 @@
-"""The release: synthetic rows as CSV and Parquet, the model, the report and the manifest. Written whole or not at all.
+"""The release: synthetic rows as CSV and Parquet, the answers that they come from, the model, the report and the
+manifest. Written whole or not at all.
 
 Made from released statistics and public input only; the same log gives the same bytes.
 """
 
 import json
 import shutil
-from importlib.metadata import version
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +17,12 @@ import pyarrow.parquet
 
 from synod.common.crypto.canonical import Json
 from synod.common.privacy.coins import Coins
+from synod.common.protocol.answers import ANSWERS_FILE, write_answers
 from synod.common.protocol.manifest import FORMAT, MANIFEST_FILE, PartyAccount, file_hash, noise_law, seal_manifest
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries.parsing import read_query
+from synod.common.protocol.queries.parsing import AnyQuery, read_query
 from synod.common.protocol.signed_query import SignedQuery
+from synod.common.protocol.steps import Step
 from synod.common.protocol.submission import AnsweredStep, Submission
 from synod.common.protocol.transcript import read_transcript
 from synod.common.runtime.errors import Code, SynodError
@@ -30,9 +34,12 @@ from synod.curator.context import Context
 from synod.curator.methods.base import Publication
 from synod.curator.release.report.page import write_report
 from synod.curator.release.report.sections import Imprint
+from synod.curator.release.versions import current_versions, describe_versions
 from synod.curator.store import Store
 
-VERSIONS = ("synod-dp", "numpy", "pyarrow", "phe", "gmpy2", "cryptography", "grpcio")
+MODEL_FILE, REPORT_FILE = "model.json", "report.html"
+CSV_FILE, PARQUET_FILE = "synthetic.csv", "synthetic.parquet"
+VERSIONS_NOTE = "versions"
 
 
 def write_release(context: Context, study: Study, publication: Publication, seed: int) -> None:
@@ -57,17 +64,19 @@ def _write_draft(draft: Path, context: Context, study: Study, publication: Publi
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     table = decode_table(study, publication.columns, coins=Coins.public(seed, "values"))
-    write_csv(table, draft / "synthetic.csv")
-    pa.parquet.write_table(table, draft / "synthetic.parquet")
-    _write_json(draft / "model.json", {"method": study.method.name, "model": publication.model})
+    write_csv(table, draft / CSV_FILE)
+    pa.parquet.write_table(table, draft / PARQUET_FILE)
+    _write_json(draft / MODEL_FILE, {"method": study.method.name, "model": publication.model})
     envelope = context.store.transcript(study.digest())
     assert envelope is not None, "a study is published under its transcript"
     queries = asked_queries(context.store, study)
+    write_answers(draft / ANSWERS_FILE, study, logged_answers(context.store, study, queries))
     transcript_hash = read_transcript(envelope).digest(study).hex()
-    imprint = Imprint(context.identity.fingerprint, transcript_hash, seed, version("synod-dp"))
+    versions = describe_versions(context.store.note(study.digest(), VERSIONS_NOTE), current_versions())
+    imprint = Imprint(context.identity.fingerprint, transcript_hash, seed, versions["synod-dp"])
     report = write_report(study, publication, {label: asked.query for label, asked in queries.items()}, imprint)
-    (draft / "report.html").write_text(report, encoding="utf-8", newline="\n")
-    content = describe_release(study, envelope, accounts(context.store, study), queries, seed, draft)
+    (draft / REPORT_FILE).write_text(report, encoding="utf-8", newline="\n")
+    content = describe_release(study, envelope, accounts(context.store, study), queries, seed, versions, draft)
     (draft / MANIFEST_FILE).write_bytes(seal_manifest(content, context.identity))
     sync_files(draft)
 
@@ -132,12 +141,20 @@ def asked_queries(store: Store, study: Study) -> dict[str, SignedQuery]:
     }
 
 
+def logged_answers(store: Store, study: Study, queries: dict[str, SignedQuery]) -> Iterator[tuple[Step, AnyQuery, Any]]:
+    """Each step with its query and the roster's answer as the log has it, in the order of the plan."""
+    for step in plan_study(study).steps:
+        query = queries[step.label].query
+        yield step, query, query.read_answer(store.answer(study.digest(), step.label), study)
+
+
 def describe_release(
     study: Study,
     envelope: bytes,
     parties: list[PartyAccount],
     queries: dict[str, SignedQuery],
     seed: int,
+    versions: dict[str, str],
     folder: Path,
 ) -> dict[str, Json]:
     """Everything that the manifest says, but for the curator's signature; `envelope` is the signed transcript."""
@@ -156,7 +173,7 @@ def describe_release(
         "noise": noise_law(study, {label: asked.query for label, asked in queries.items()}),
         "parties": {account.name: account.to_json() for account in parties},
         "seed": seed,
-        "versions": {name: version(name) for name in VERSIONS},
+        "versions": versions,
         "files": files,
     }
 

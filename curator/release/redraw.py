@@ -1,52 +1,80 @@
-"""Drawing a release's rows again: from the published model and the seed alone, on any machine.
+"""All checks of a release: its signatures, its rows drawn again from the model and the seed, and its method run again.
 
-It proves that the rows are what the model says and that nobody chose among draws after the seed was fixed. What the
-model was fitted to is not checked here.
+Drawing rows again proves that they are what the model says and that nobody chose among draws after the seed was fixed.
+That the model follows from the released answers is checked in rerun.py.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
 from synod.common.privacy.coins import Coins
+from synod.common.protocol.answers import ANSWERS_FILE, ReleasedAnswers
 from synod.common.protocol.manifest import Verdict, verify_release
+from synod.common.protocol.queries.rows import Synthesize
 from synod.common.protocol.trust import Trust
 from synod.common.runtime.errors import check_failed
 from synod.common.runtime.jsontext import DocumentError, read_json_file
+from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.study import Study
-from synod.curator.methods.base import publisher_of
-from synod.curator.release.files import decode_table
+from synod.curator.methods.base import Publication, publisher_of
+from synod.curator.release.files import CSV_FILE, MODEL_FILE, PARQUET_FILE, decode_table
+from synod.curator.release.rerun import Found, check_sums, rerun_recipe
 
 LARGEST_MODEL_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedRelease:
-    """What verification proved, and what drawing the rows again did; `drawn` is None where no model fixes them."""
+    """What verification proved, and what it could not."""
 
     verdict: Verdict
-    drawn: str | None
+    found: tuple[Found, ...]
 
     @property
     def lines(self) -> tuple[str, ...]:
         """Every check that holds."""
-        return (*self.verdict.lines, self.drawn) if self.drawn else self.verdict.lines
+        return (*self.verdict.lines, *(line for one in self.found for line in one.lines))
 
     @property
     def unproven(self) -> tuple[str, ...]:
         """What none of the checks says."""
-        rows = f"that the rows follow from the model: that of {self.verdict.study.method.name} does not fix them"
-        return self.verdict.unproven if self.drawn else (rows, *self.verdict.unproven)
+        return (*(line for one in self.found for line in one.unproven), *self.verdict.unproven)
 
 
-def check_release(folder: Path, trust: Trust | None) -> CheckedRelease:
-    """All checks of a release: `verify_release`, and then `redraw_rows`; raises at the first that does not hold."""
+def check_release(folder: Path, trust: Trust | None, *, recompute: bool = True) -> CheckedRelease:
+    """All checks of a release; raises at the first that does not hold.
+
+    1. `verify_release`; 2. the released numbers agree with the row counts and each other; 3. the rows are those that
+    model and seed give, or that the parties drew and signed; 4. both tables hold the same rows; 5. the model is that of
+    the signed query, where parties drew from it; 6. with `recompute`, the method run again gives all of it.
+    """
+    # 1
     verdict = verify_release(folder, trust)
-    return CheckedRelease(verdict, redraw_rows(folder, verdict.study, verdict.seed))
+    study, model = verdict.study, read_model(folder, verdict.study)
+    # 2
+    found = [check_sums(folder, verdict)]
+    # 3
+    drawn = redraw_rows(folder, study, verdict.seed) or _compare_signed_rows(folder, verdict)
+    # 4
+    _check_both_tables(folder, study)
+    found.append(Found((*([drawn] if drawn else []), f"{CSV_FILE} and {PARQUET_FILE} hold the same rows")))
+    # 5
+    found.append(_check_signed_model(verdict, model))
+    # 6
+    if recompute:
+        again = partial(_compare_recipe_rows, folder, study, verdict.seed) if drawn is None else lambda _: None
+        found.append(rerun_recipe(folder, verdict, model, again))
+    else:
+        published = "queries, model and report" if drawn else "queries, model, rows and report"
+        found.append(Found((), (f"that {published} follow from the released answers, which was not computed again",)))
+    return CheckedRelease(verdict, tuple(found))
 
 
 def redraw_rows(folder: Path, study: Study, seed: int) -> str | None:
@@ -59,28 +87,72 @@ def redraw_rows(folder: Path, study: Study, seed: int) -> str | None:
     draw = publisher_of(study).draw
     if draw is None:
         return None
-    columns = draw(study, _read_model(folder, study), seed)
-    expected = decode_table(study, columns, coins=Coins.public(seed, "values"))
-    for name, read in {"synthetic.csv": _read_csv, "synthetic.parquet": _read_parquet}.items():
-        try:
-            is_same = read(folder / name, expected.schema).equals(expected)
-        except (OSError, pa.ArrowException):
-            raise check_failed(f"{name} cannot be read as a table of the study.") from None
-        if not is_same:
-            raise check_failed(f"the rows of {name} are not those that the model and the seed give.")
+    _compare_rows(folder, study, draw(study, read_model(folder, study), seed), seed, "the model and the seed give")
     return f"all {study.rows:,} rows are those that the model and the seed give"
 
 
-def _read_model(folder: Path, study: Study) -> Any:
+def _compare_signed_rows(folder: Path, verdict: Verdict) -> str | None:
+    """The rows beside those that the parties drew, where they did; their hashes are compared already."""
+    study = verdict.study
+    for label, query in verdict.queries.items():
+        if isinstance(query, Synthesize):
+            columns = ReleasedAnswers(folder / ANSWERS_FILE, study, verdict.queries).read(label)
+            _compare_rows(folder, study, columns, verdict.seed, "the parties drew and signed")
+            return f"all {study.rows:,} rows are those that the parties drew and signed"
+    return None
+
+
+def _compare_recipe_rows(folder: Path, study: Study, seed: int, publication: Publication) -> str:
+    """The rows beside those that the method drew when it was run again."""
+    _compare_rows(folder, study, publication.columns, seed, f"{study.method.name} gives for the released answers")
+    return f"all {study.rows:,} rows"
+
+
+def _compare_rows(folder: Path, study: Study, columns: list[Codes], seed: int, whose: str) -> None:
+    expected = decode_table(study, columns, coins=Coins.public(seed, "values"))
+    for name in READERS:
+        if not _read_table(folder, name, expected.schema).equals(expected):
+            raise check_failed(f"the rows of {name} are not those that {whose}.")
+
+
+def _check_both_tables(folder: Path, study: Study) -> None:
+    nothing = [np.zeros(0, dtype=coding.dtype) for coding in codings_of(study)]
+    schema = decode_table(study, nothing, coins=Coins.public(0, "values")).schema
+    one, other = (_read_table(folder, name, schema) for name in READERS)
+    if not one.equals(other):
+        raise check_failed(f"{CSV_FILE} and {PARQUET_FILE} do not hold the same rows.")
+    if one.num_rows != study.rows:
+        raise check_failed(f"{CSV_FILE} does not have as many rows as the study.")
+
+
+def _check_signed_model(verdict: Verdict, model: Any) -> Found:
+    for query in verdict.queries.values():
+        if isinstance(query, Synthesize):
+            if model != query.model.to_json():
+                raise check_failed(f"{MODEL_FILE} is not the model of the query that the parties answered.")
+            return Found((f"{MODEL_FILE} is the model of the query that the parties answered",))
+    return Found()
+
+
+def read_model(folder: Path, study: Study) -> Any:
+    """The model of a release, which is nothing but that."""
     try:
-        document = read_json_file(folder / "model.json", LARGEST_MODEL_BYTES)
+        document = read_json_file(folder / MODEL_FILE, LARGEST_MODEL_BYTES)
     except OSError:
-        raise check_failed("model.json cannot be read.") from None
+        raise check_failed(f"{MODEL_FILE} cannot be read.") from None
     except DocumentError as error:
-        raise check_failed(f"model.json {error.reason}.") from None
-    if not isinstance(document, dict) or document.get("method") != study.method.name or "model" not in document:
-        raise check_failed(f"model.json does not hold a model of {study.method.name}.")
+        raise check_failed(f"{MODEL_FILE} {error.reason}.") from None
+    is_model = isinstance(document, dict) and document.keys() == {"method", "model"}
+    if not is_model or document["method"] != study.method.name:
+        raise check_failed(f"{MODEL_FILE} does not hold a model of {study.method.name}.")
     return document["model"]
+
+
+def _read_table(folder: Path, name: str, schema: pa.Schema) -> pa.Table:
+    try:
+        return READERS[name](folder / name, schema)
+    except (OSError, pa.ArrowException):
+        raise check_failed(f"{name} cannot be read as a table of the study.") from None
 
 
 def _read_csv(path: Path, schema: pa.Schema) -> pa.Table:
@@ -93,3 +165,6 @@ def _read_csv(path: Path, schema: pa.Schema) -> pa.Table:
 def _read_parquet(path: Path, schema: pa.Schema) -> pa.Table:
     del schema
     return pa.parquet.read_table(path)
+
+
+READERS = {CSV_FILE: _read_csv, PARQUET_FILE: _read_parquet}

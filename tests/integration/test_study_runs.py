@@ -46,6 +46,7 @@ def test_a_study_ends_in_a_verified_release_and_each_charge_is_made_once(site: S
     fetched = run_synod("study", "fetch", site.study.name, "--out", out, "--config", site.paths.operator_config)
     assert fetched.returncode == 0, fetched.stderr
     assert sorted(read_release(out)) == [
+        "answers.parquet",
         "manifest.json",
         "model.json",
         "report.html",

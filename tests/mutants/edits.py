@@ -10,6 +10,7 @@ PROTOCOL = "tests/unit/common/protocol"
 QUERIES = "tests/unit/common/protocol/queries"
 PARTY = "tests/unit/party"
 CURATOR = "tests/unit/curator"
+ALTERED = "tests/adversary/test_altered_release.py"
 
 Change = tuple[str, str, str]
 
@@ -412,6 +413,75 @@ STATEMENTS = (
     ),
 )
 
+RELEASED = (
+    *_edits(
+        "common/protocol/manifest.py",
+        f"{ALTERED}::test_answers_of_two_parties_exchanged",
+        (
+            "a party's answer may be other than it signed",
+            "if (len(payload), digest_of(payload)) !=",
+            "if False and b'' !=",
+        ),
+    ),
+    *_edits(
+        "common/protocol/answers.py",
+        f"{PROTOCOL}/test_released_answers.py",
+        ("what numbers are of may be anything", "        if not same:\n", "        if False:\n"),
+        (
+            "deviations may be anything",
+            "other.drop_null().to_numpy(), rtol=CLOSE",
+            "other.drop_null().to_numpy(), rtol=9",
+        ),
+        ("an answer may have any length", "or many not in (None, sum(rows))", ""),
+        ("choices may be any", "query.read_answer(payload, self._study, party)", "del party"),
+        ("numbers may be other than read", "    for name in SCHEMA.names:\n", '    for name in ("of", "party"):\n'),
+    ),
+    *_edits(
+        "curator/release/rerun.py",
+        (f"{ALTERED}::test_a_query_that_is_not_the_methods", f"{ALTERED}::test_numbers_that_cannot_be_true"),
+        ("the curator may ask what it likes", "if not (self.is_lenient and is_close(own, theirs)):", "if False:"),
+        ("sums may be impossible", "CHECKED[query.kind](query, study, query.terms(step, study), sums)", "pass"),
+    ),
+    *_edits(
+        "curator/release/rerun.py",
+        (f"{ALTERED}::test_a_fit_of_its_own", f"{ALTERED}::test_another_report"),
+        ("the model may be any", "        judge.differs(MODEL_FILE)\n", "        pass\n"),
+        ("the report may be any", "        judge.differs(REPORT_FILE)\n", "        pass\n"),
+        ("what differs is never refused", "        if not self.others:\n", "        if False:\n"),
+    ),
+    *_edits(
+        "curator/release/rerun.py",
+        f"{ALTERED}::test_one_other_row_in_both_tables",
+        ("rows are not compared", "        drawn = check(publication)\n", "        drawn = None\n"),
+    ),
+    *_edits(
+        "curator/release/rerun.py",
+        f"{CURATOR}/release/test_rerun.py",
+        ("which and how many may be rounded", "1 if largest >= FINE else 0", "1"),
+        ("queries may be left out", "            if label not in self.asked:\n", "            if False:\n"),
+        ("a query may always be rounded", "if not (self.is_lenient and is_close", "if not (True and is_close"),
+        ("the model may always be rounded", "elif judge.others and is_close(", "elif is_close("),
+        ("what differs is not said", "        self.unproven.append(\n", "        str(\n"),
+    ),
+    *_edits(
+        "curator/release/redraw.py",
+        (
+            f"{ALTERED}::test_one_table_with_rows_in_another_order",
+            f"{ALTERED}::test_another_model_than_the_parties_drew_from",
+            f"{ALTERED}::test_other_rows_than_the_parties_drew",
+        ),
+        ("the two tables may differ", "    if not one.equals(other):\n", "    if False:\n"),
+        ("the model may be other than parties drew from", "if model != query.model.to_json():", "if False:"),
+        ("the rows may be other than parties drew", " or _compare_signed_rows(folder, verdict)", ""),
+    ),
+    *_edits(
+        "curator/release/versions.py",
+        (f"{CURATOR}/release/test_rerun.py::test_what_differs_is_named",),
+        ("versions excuse nothing", "if stated.get(name) != here[name]", "if False"),
+        ("any version is an excuse", "for name in COMPUTING", "for name in here"),
+    ),
+)
+
 PARTY_CHECKS = (
     *_edits(
         "common/protocol/queries/base.py",
@@ -793,10 +863,14 @@ NOTICES = (
         ),
         (
             "anyone's identity speaks for a party",
-            "if fingerprint(notice.identity) != study.roster",
-            "if False and study.roster",
+            "if not follows(self._store, party, study.roster",
+            "if False and follows(self._store, party, study.roster",
         ),
-        ("heads are told to anybody", "return highest if self.see(party, identity, head) else None", "return highest"),
+        (
+            "heads are told to anybody",
+            "return told if self.see(party, identity, head) else",
+            "return told if [self.see(party, identity, head)] else",
+        ),
         (
             "heads of strangers are kept",
             "if not self._store.is_pinned(party, fingerprint(identity)) or not",
@@ -933,6 +1007,7 @@ EDITS = (
     *SENSITIVITY,
     *CRYPTOGRAPHY,
     *STATEMENTS,
+    *RELEASED,
     *PARTY_CHECKS,
     *LEDGER,
     *CURATOR_CHECKS,

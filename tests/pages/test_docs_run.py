@@ -226,6 +226,13 @@ def test_an_analyst_reads_a_release(blocks: Blocks, desk: Path) -> None:
     assert told == f"({sum(TABLES.values())}, 4)\n"
 
 
+@runs("docs/analyst.md", "The noisy numbers themselves")
+def test_an_analyst_reads_the_noisy_numbers(blocks: Blocks, desk: Path) -> None:
+    pytest.importorskip("pandas")
+    told = run_python(f"{blocks.script('The noisy numbers themselves')}\nprint(*answers, len(answers) > 10)", desk)
+    assert told == "round party table of cell value deviation True\n"
+
+
 @runs("docs/evaluation.md", "How near a synthetic table comes to the real one")
 def test_an_analyst_compares_a_release(blocks: Blocks, desk: Path) -> None:
     script = blocks.script("How near a synthetic table comes to the real one")

@@ -138,6 +138,7 @@ def test_an_undisturbed_run_is_published_and_verified(site: SimulatedSite) -> No
             "manifest.json",
             "model.json",
             "report.html",
+            "answers.parquet",
             "synthetic.csv",
             "synthetic.parquet",
         }

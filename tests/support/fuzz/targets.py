@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 from google.protobuf.message import DecodeError
 
+from synod.common.protocol.answers import ANSWERS_FILE, ReleasedAnswers
 from synod.common.protocol.envelope import SIGNATURE, SIGNER, read_document, sign_document
 from synod.common.protocol.manifest import MANIFEST_FILE, verify_release
 from synod.common.protocol.plan import plan_study
@@ -233,6 +234,19 @@ def read_statement(data: bytes) -> None:
     read_rotation(data)
 
 
+def read_answers(data: bytes) -> None:
+    """The released answers of a study of each method."""
+    for run in kept_runs().values():
+        path = scratch("answers") / ANSWERS_FILE
+        path.write_bytes(data)
+        try:
+            answers = ReleasedAnswers(path, run.study, run.queries)
+            for label in run.queries:
+                answers.read(label)
+        except SynodError:
+            continue
+
+
 def read_csv(data: bytes) -> None:
     """A table of a party, and the draft of a schema from it."""
     source = scratch("table") / "table.csv"
@@ -253,6 +267,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "answer": read_answer,
     "manifest": read_manifest,
     "model": read_model,
+    "answers": read_answers,
     "rotation": read_statement,
     "table": read_csv,
 }
@@ -281,6 +296,7 @@ def seeds(name: str) -> tuple[bytes, ...]:
         "answer": [b"", qpb.NoisyCounts(counts=[1, -2, 3]).SerializeToString()],
         "manifest": [(run.folder / MANIFEST_FILE).read_bytes() for run in runs],
         "model": [(run.folder / "model.json").read_bytes() for run in runs],
+        "answers": [(run.folder / ANSWERS_FILE).read_bytes() for run in runs],
         "rotation": [sign_rotation("north", identity_of("north"), identity_of("next")).to_bytes()],
         "table": [TABLE],
     }

@@ -17,10 +17,12 @@ import pytest
 from synod.common.crypto.identity import Identity
 from synod.common.crypto.paillier import PublicKey
 from synod.common.models.gaussian import GaussianModel
+from synod.common.protocol.answers import ANSWERS_FILE, party_payloads, write_answers
 from synod.common.protocol.heads import Head, StatedHeads
 from synod.common.protocol.manifest import MANIFEST_FILE, PartyAccount, noise_law, seal_manifest, verify_release
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.agreements import SumAgreements
+from synod.common.protocol.queries.base import SumQuery
 from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals
 from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.protocol.queries.parents import ChooseParents
@@ -32,6 +34,7 @@ from synod.common.protocol.submission import AnsweredStep, Submission, digest_of
 from synod.common.protocol.transcript import Enrolment, Transcript, seal_transcript
 from synod.common.protocol.trust import Trust
 from synod.common.runtime.errors import Code, SynodError
+from synod.common.study.encoding import codings_of
 from synod.common.study.features import sizes_of
 from synod.common.study.study import Study
 from synod.curator.release.files import describe_release
@@ -75,6 +78,19 @@ def some_query(kind: QueryKind, study: Study) -> AnyQuery:
             return Synthesize(model, share_rows(study))
 
 
+def some_answer(query: AnyQuery, study: Study) -> Any:
+    """An answer of the roster that such a query can have."""
+    match query:
+        case SumQuery():
+            return query.split(np.arange(query.size(study).numbers), study)
+        case LocalMarginals():
+            return query.split_tables(np.arange(query.size(study).numbers), study)
+        case ChooseParents():
+            return [(1, (0,))]
+        case _:
+            return [np.zeros(study.rows or 0, coding.dtype) for coding in codings_of(study)]
+
+
 def enrol(index: int, study: Study) -> Enrolment:
     identity = IDENTITIES[NAMES[index]]
     keys = (bytes([index + 1]) * 32, bytes([index + 50]) * 32)
@@ -89,8 +105,10 @@ def account(name: str, study: Study, transcript: Transcript) -> PartyAccount:
         AnsweredStep(step.label, query_digest(asked[step.label], step, study).hex(), step.cost) for step in planned
     )
     headers = []
-    for count, step in enumerate(steps, 1):
-        payload = f"{name} answers {step.label}".encode()
+    for count, (step, plan_step) in enumerate(zip(steps, planned, strict=True), 1):
+        query = asked[step.label]
+        clear = dict(party_payloads(query, plan_step, some_answer(query, study)))
+        payload = clear.get(name, f"{name} answers {step.label}".encode())
         header = Submission(
             study.digest(), transcript.digest(study), step.label, bytes.fromhex(step.query),
             bytes.fromhex(KEY.key_id), len(payload), digest_of(payload),
@@ -121,7 +139,9 @@ def write_release(folder: Path, study: Study = STUDY) -> dict[str, Any]:
     transcript = make_transcript(study)
     accounts = [account(name, study, transcript) for name in NAMES]
     envelope, queries = seal_transcript(transcript, CURATOR), signed_queries(study, transcript)
-    content: dict[str, Any] = describe_release(study, envelope, accounts, queries, 11, folder)
+    asked = ((step, queries[step.label].query) for step in plan_study(study).steps)
+    write_answers(folder / ANSWERS_FILE, study, ((step, query, some_answer(query, study)) for step, query in asked))
+    content: dict[str, Any] = describe_release(study, envelope, accounts, queries, 11, {"numpy": "2"}, folder)
     (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
     return content
 
@@ -251,7 +271,7 @@ def test_a_curator_that_seals_its_changes_is_found_out(tmp_path: Path, study: St
     assert {path[0] for path in unnoticed} == CURATORS_OWN_WORD
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [*FILES, ANSWERS_FILE])
 def test_any_change_of_any_file_is_found(release: Path, name: str) -> None:
     path = release / name
     content = path.read_bytes()

@@ -172,7 +172,7 @@ def test_every_command_does_the_same_checks(release: Path, study: Study, capsys:
     proven = [line for line in synod("verify", release).out.splitlines() if line.startswith("ok")]
     show_release(release)
     assert f"Published and verified ({len(proven)} checks): {release}/\n" in capsys.readouterr().out
-    assert len(proven) == len(check_release(release, None).lines) == 7
+    assert len(proven) == len(check_release(release, None).lines) == 13
     assert held_release(release) == study.digest().hex()
 
 
@@ -193,12 +193,16 @@ def test_verify_does_not_claim_what_it_did_not_check(tmp_path: Path) -> None:
     study = make_study(schema=[binary("a"), binary("b")], method={"name": "dp-ccbn"}, epsilon="50")
     folder = publish(tmp_path, study)
     assert redraw_rows(folder, study, SEED) is None
-    ending = synod("verify", folder)
+    ending = synod("verify", folder, "--no-recompute")
     assert (ending.code, ending.err) == (0, "")
-    assert "--  not proven: that the rows follow from the model: that of dp-ccbn does not fix them\n" in ending.out
+    skipped = "that queries, model, rows and report follow from the released answers, which was not computed again"
+    assert f"--  not proven: {skipped}\n" in ending.out
     proven = [line for line in ending.out.splitlines() if line.startswith("ok")]
-    assert len(proven) == 6
-    assert not any("rows" in line for line in proven)
+    assert len(proven) == 9
+    assert [line for line in proven if "rows" in line] == ["ok  synthetic.csv and synthetic.parquet hold the same rows"]
+    again = synod("verify", folder).out
+    assert "ok  computed again from the released answers, bit for bit: all 150 rows\n" in again
+    assert "not computed again" not in again
 
 
 def test_verify_fails_where_files_are_missing(release: Path) -> None:

@@ -123,7 +123,14 @@ def answered(made: AnsweredStudy) -> AnsweredStudy:
 
 def test_a_release_verifies_and_holds_what_it_should(answered: AnsweredStudy) -> None:
     files = answered.write()
-    assert set(files) == {"synthetic.csv", "synthetic.parquet", "model.json", "report.html", "manifest.json"}
+    assert set(files) == {
+        "synthetic.csv",
+        "synthetic.parquet",
+        "model.json",
+        "report.html",
+        "answers.parquet",
+        "manifest.json",
+    }
     verify_release(answered.target, None)
     manifest = json.loads(files["manifest.json"])
     assert manifest["study_hash"] == answered.study.digest().hex()
@@ -168,7 +175,8 @@ def test_a_release_is_never_written_over(answered: AnsweredStudy) -> None:
 
 
 @pytest.mark.parametrize(
-    "stop", ["write_csv", "_write_json", "write_report", "describe_release", "seal_manifest", "sync_files"]
+    "stop",
+    ["write_csv", "_write_json", "write_answers", "write_report", "describe_release", "seal_manifest", "sync_files"],
 )
 def test_a_crash_in_the_middle_leaves_no_release(
     answered: AnsweredStudy, monkeypatch: pytest.MonkeyPatch, stop: str
