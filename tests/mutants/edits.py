@@ -712,8 +712,8 @@ CALLERS = (
         ),
         (
             "lists of another authority are compared",
-            "earlier[issuer].number",
-            "max(each.number for each in earlier.values())",
+            "if issuer in earlier and listed.number < earlier[issuer].number:",
+            "if earlier and listed.number < max(each.number for each in earlier.values()):",
         ),
         (
             "a list of anybody is used",
