@@ -743,6 +743,17 @@ CALLERS = (
         ("damaged notes are passed over in silence", "if notes.unreadable:", "if False:"),
     ),
     *_edits(
+        "common/runtime/jsontext.py",
+        "tests/unit/common/runtime/test_jsontext.py",
+        ("a document may be of any number of values", "if document.count(mark) > most:", "if False:"),
+    ),
+    *_edits(
+        "curator/study_handler.py",
+        f"{CURATOR}/test_study_handler.py",
+        ("all studies are described in one turn of the event loop", "            await asyncio.sleep(0)\n", ""),
+        ("a list of studies may be larger than a message", "if listed and size > LISTED_BYTES:", "if False:"),
+    ),
+    *_edits(
         "common/crypto/issued.py",
         f"{CRYPTO}/test_authority.py",
         (

@@ -30,6 +30,14 @@ def test_both_numbers_of_ended_studies_are_measured(monkeypatch: pytest.MonkeyPa
     assert all(figure > 0 for figure in figures.values())
 
 
+def test_the_verdict_names_what_others_feel() -> None:
+    fine = dict.fromkeys(crowd.MOST, 1.0)
+    assert crowd.find_exceeded(fine) == []
+    for name, most in crowd.MOST.items():
+        assert crowd.find_exceeded({**fine, name: most * 1.01}) == [name]
+        assert crowd.find_exceeded({**fine, name: float("nan")}) == [name]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("program", "still_open"), [(PROGRAM, MOST_CALLS_OF_A_NAME), (crowd.UNLIMITED, POLLS + 1)])
 def test_the_twin_has_no_quota(
