@@ -48,7 +48,7 @@ def read_revocations(path: Path, ca: Path, before: Revocations | None) -> Revoca
     authorities = read_authorities(ca)
     found: dict[str, RevokedList] = {}
     for entries in _load_lists(path):
-        (signer, *_) = [authority for authority in authorities if _is_signed(entries, authority)] or [None]
+        signer = next((authority for authority in authorities if _is_signed(entries, authority)), None)
         if signer is None:
             raise _foreign(path)
         issuer = key_fingerprint(signer.public_key())

@@ -48,3 +48,11 @@ def test_the_twin_has_no_quota(
     figures = crowd.measure_crowd(tmp_path, POLLS, UPLOADS, program=program)
     assert figures["calls_still_open"] == still_open
     assert figures["answer_megabytes"] > 0
+
+
+@pytest.mark.slow
+def test_uploads_that_nobody_reads_take_no_room(tmp_path: Path) -> None:
+    """They are refused, and what has arrived of them is not kept for long: else it adds up to 150 MB."""
+    figures = crowd.measure_crowd(tmp_path, 1, crowd.UPLOADS, program=PROGRAM)
+    assert figures["answer_megabytes"] > 1
+    assert figures["memory_growth_megabytes"] + figures["memory_growth_megabytes_later"] < 60
