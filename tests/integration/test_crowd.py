@@ -46,13 +46,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 def test_a_status_without_a_name_lists_what_fits_and_says_how_many_more(tmp_path: Path) -> None:
     site = make_site(tmp_path)
-    site.start_curator()
-    site.submit()
-    site.kill("curator")
     with closing(Store(site.paths.folder / "curator")) as store:
         add_ended(store, site.study, 2 * MOST_LISTED)
-    site.start_curator()
     try:
+        site.start_curator()
+        site.submit()
         ended = synod("study", "status", "--config", site.paths.operator_config)
         listed = json.loads(synod("study", "status", "--json", "--config", site.paths.operator_config).out)
     finally:
