@@ -59,9 +59,10 @@ test-slow: $(STAMP)
 mutants: $(STAMP)
 	$(BIN)/python -m tests.mutants
 
-# Long; guided by coverage if atheris is installed, which needs `.venv/bin/pip install "atheris>=3.0"`.
+# Long; guided by coverage if atheris is installed, which needs `.venv/bin/pip install "atheris>=3.0"`. CORPUS is a folder
+# that keeps the inputs which reach the most: tests/fuzz/units is the project's.
 fuzz: $(STAMP)
-	$(BIN)/python -m tests.support.fuzz --seconds $(or $(SECONDS),300)
+	$(BIN)/python -m tests.support.fuzz --seconds $(or $(SECONDS),300) $(if $(CORPUS),--corpus "$(CORPUS)")
 
 lint: $(STAMP) check-protos
 	$(BIN)/ruff format --check $(ROOMS)

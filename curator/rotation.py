@@ -132,12 +132,11 @@ def rotate_identity(settings: CuratorSettings, store: Store) -> Rotation:
             raise invalid("the key of the last rotation is lost.", "Restore identity.pem from its backup.")
         put_next_key(path)
         return newest
-    for record in store.studies():
-        if record.outcome is None:
-            raise refused(
-                f"the study {record.study.name} is open under the old key.",
-                "Wait for its end, or end it with `synod study abort`; nothing was changed.",
-            )
+    for record in store.open_studies():
+        raise refused(
+            f"the study {record.study.name} is open under the old key.",
+            "Wait for its end, or end it with `synod study abort`; nothing was changed.",
+        )
     rotation = sign_rotation(CURATOR_NAME, identity, make_next_key(path, passphrase))
     try:
         store.add_rotation(rotation)

@@ -247,7 +247,10 @@ class StudyServicer(srpc.StudyServiceServicer):
     async def GetStatus(self, request: spb.GetStatusRequest, call: Call) -> spb.GetStatusResponse:
         """Says how studies stand."""
         self._require_operator(call)
-        return spb.GetStatusResponse(studies=self._handler.status(request.name))
+        if request.name:
+            return spb.GetStatusResponse(studies=[self._handler.status(request.name)])
+        studies, older = await self._handler.list_studies(request.after)
+        return spb.GetStatusResponse(studies=studies, older=older)
 
     @streams
     async def FetchRelease(

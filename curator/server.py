@@ -62,8 +62,8 @@ async def serve(settings: CuratorSettings) -> None:
         require_current(store, identity)
         context = Context(store, identity, settings.state, Changes(), settings.workers, time.time)
         studies = StudyHandler(context)
-        revoked = _watch_revocations(settings)
-        access = Access(CALLERS, revoked=lambda: revoked.current().serials, clock=lambda: datetime.now(UTC))
+        tls, revoked = _watch_tls(settings), _watch_revocations(settings)
+        access = Access(CALLERS, ca=lambda: tls.current().ca, revoked=revoked.current, clock=lambda: datetime.now(UTC))
         quotas = Quotas(lambda holder: holder.role is Role.OPERATOR or store.is_on_a_roster(holder.name))
         server = open_server(most_calls=MOST_CALLS, interceptors=[access, quotas])
         party_pb2_grpc.add_PartyServiceServicer_to_server(PartyServicer(context), server)
@@ -72,7 +72,7 @@ async def serve(settings: CuratorSettings) -> None:
         health_pb2_grpc.add_HealthServicer_to_server(ready, server)
         reflection.enable_server_reflection((*SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
         await _set_health(ready, health_pb2.HealthCheckResponse.NOT_SERVING)
-        port = _bind(server, settings)
+        port = _bind(server, settings, tls)
         studies.resume()
         await server.start()
         await _set_health(ready, health_pb2.HealthCheckResponse.SERVING)
@@ -87,9 +87,9 @@ async def serve(settings: CuratorSettings) -> None:
         store.close()
 
 
-def _bind(server: grpc.aio.Server, settings: CuratorSettings) -> int:
+def _bind(server: grpc.aio.Server, settings: CuratorSettings, tls: Watched[TlsPair]) -> int:
     try:
-        return int(server.add_secure_port(settings.listen, server_credentials(_watch_tls(settings).current)))
+        return int(server.add_secure_port(settings.listen, server_credentials(tls.current)))
     except RuntimeError:
         raise SynodError(
             Code.UNREACHABLE, f"{settings.listen} cannot be bound.", "Another program may be listening there."
@@ -110,7 +110,7 @@ def _watch_tls(settings: CuratorSettings) -> Watched[TlsPair]:
 def _watch_revocations(settings: CuratorSettings) -> Watched[Revocations]:
     path, ca = settings.revoked, settings.tls.ca
     if path is None:
-        return Watched([], lambda _: Revocations(0, frozenset()), reject=_reject)
+        return Watched([], lambda _: Revocations(), reject=_reject)
     return Watched([path, ca], lambda before: read_revocations(path, ca, before), reject=_reject)
 
 

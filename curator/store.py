@@ -70,9 +70,29 @@ class Store:
         return bool(self._rows("SELECT 1 FROM studies WHERE study = ? AND outcome IS NOT NULL", study_hash))
 
     def studies(self) -> list[StudyRecord]:
-        """All studies, newest first."""
+        """All studies, newest first; every document is parsed, so not for a daemon that serves."""
         rows = self._rows("SELECT study, document, created, outcome, reason FROM studies ORDER BY created DESC, name")
         return [_record(row) for row in rows]
+
+    def open_studies(self) -> list[StudyRecord]:
+        """The studies that have not ended, newest first."""
+        rows = self._rows(
+            "SELECT study, document, created, outcome, reason FROM studies WHERE outcome IS NULL"
+            " ORDER BY created DESC, name"
+        )
+        return [_record(row) for row in rows]
+
+    def list_studies(self, after: bytes, *, most: int) -> tuple[list[bytes], int]:
+        """The hashes of the newest studies, or of the newest that are older than `after`, and how many more there are.
+        No document is read for it.
+        """
+        older = (
+            "FROM studies AS one LEFT JOIN studies AS last ON last.study = ?1 WHERE ?1 = x''"
+            " OR one.created < last.created OR (one.created = last.created AND one.name > last.name)"
+        )
+        hashes = self._rows(f"SELECT one.study {older} ORDER BY one.created DESC, one.name LIMIT ?2", after, most)
+        ((count,),) = self._rows(f"SELECT count(*) {older}", after)
+        return [bytes(study_hash) for (study_hash,) in hashes], int(count) - len(hashes)
 
     def pending_studies(
         self, party: str, keys: Sequence[str], skip: Set[bytes], *, most_ended: int

@@ -5,6 +5,7 @@ import json
 import logging
 import secrets
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -25,6 +26,8 @@ from synod.v1 import study_pb2 as pb
 log = logging.getLogger("synod.curator")
 
 LARGEST_STUDY_BYTES = 900 << 10
+MOST_LISTED = 50
+LISTED_BYTES = 512 << 10
 STATES = {state: pb.StudyState.Value(f"STUDY_STATE_{state.name}") for state in State}
 
 
@@ -39,10 +42,11 @@ class StudyHandler:
 
     def resume(self) -> None:
         """Starts a session for every study that has not ended; one that cannot go on does not hold up the others."""
-        for record in self._store.studies():
-            if record.outcome is not None:
-                self._drop_key(record.study)
-                continue
+        for path in self._context.folder.glob("keys/*.json"):
+            with suppress(ValueError):  # a file of another name is somebody's own
+                if self._store.has_ended(bytes.fromhex(path.stem)):
+                    erase_file(path)
+        for record in self._store.open_studies():
             try:
                 self._start(record.study)
             except SynodError as error:
@@ -67,10 +71,25 @@ class StudyHandler:
         self._context.changes.announce(*(entry.name for entry in study.roster))
         return study.digest()
 
-    def status(self, name: str) -> list[pb.StudyStatus]:
-        """How studies stand; all of them if no name is given."""
-        records = [self._store.study_named(name)] if name else self._store.studies()
-        return [self._describe(record) for record in records]
+    def status(self, name: str) -> pb.StudyStatus:
+        """How a study stands."""
+        return self._describe(self._store.study_named(name))
+
+    async def list_studies(self, after: bytes) -> tuple[list[pb.StudyStatus], int]:
+        """How the newest studies stand, or the newest that are older than `after`, as many as one message holds; and
+        how many older ones there are. Others are served between any two of them.
+        """
+        hashes, older = self._store.list_studies(after, most=MOST_LISTED)
+        listed: list[pb.StudyStatus] = []
+        size = 0
+        for study_hash in hashes:
+            status = self._describe(self._store.study(study_hash))
+            size += status.ByteSize()
+            if listed and size > LISTED_BYTES:
+                break
+            listed.append(status)
+            await asyncio.sleep(0)
+        return listed, older + len(hashes) - len(listed)
 
     def release_files(self, name: str) -> list[Path]:
         """The files of a published study."""

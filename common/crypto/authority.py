@@ -2,10 +2,9 @@
 
 `issue_certificate` makes a key here instead of at its holder's, for demos and tests. In the authority's folder,
 `ca.key` is secret, `ca.pem` and `revoked.pem` are for others, and `issued.txt` notes every certificate, so that it can
-be revoked by its holder's name.
+be revoked by its holder's name, and its key with it.
 """
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,18 +15,20 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from synod.common.crypto.certificates import Holder, read_holder
+from synod.common.crypto.certificates import Holder, key_fingerprint, read_holder
+from synod.common.crypto.issued import ISSUED, Issued, note_issued, read_issued
 from synod.common.crypto.keyfiles import read_key, write_key
-from synod.common.crypto.requests import Request, key_fingerprint, subject_of
+from synod.common.crypto.requests import Request, subject_of
 from synod.common.crypto.revocations import list_number, read_list
-from synod.common.runtime.errors import Code, SynodError, invalid
+from synod.common.runtime.errors import Code, SynodError, check_failed, invalid, refused
 from synod.common.runtime.files import write_public_file
+from synod.common.runtime.locks import one_at_a_time
 from synod.common.runtime.settings import TlsFiles
 
 AUTHORITY_DAYS = 3650
 CERTIFICATE_DAYS = 397
 BACKDATE = timedelta(minutes=5)  # clocks of honest machines differ a little
-ISSUED, REVOKED = "issued.txt", "revoked.pem"
+REVOKED = "revoked.pem"
 
 
 def make_authority(folder: Path, *, now: datetime) -> None:
@@ -55,7 +56,7 @@ class _Authority:
 
 def _open_authority(folder: Path) -> _Authority:
     try:
-        certificate = x509.load_pem_x509_certificate((folder / "ca.pem").read_bytes())
+        certificates = x509.load_pem_x509_certificates((folder / "ca.pem").read_bytes())
         key = read_key(folder / "ca.key", None)
     except (OSError, ValueError):
         raise invalid(f"there is no transport authority in {folder}.", f"Run `synod certs init {folder}`.") from None
@@ -64,7 +65,13 @@ def _open_authority(folder: Path) -> _Authority:
             f"the key of the transport authority in {folder} is not of an elliptic curve.",
             "Make another authority with `synod certs init`.",
         )
-    return _Authority(folder, certificate, key)
+    own = [certificate for certificate in certificates if certificate.public_key() == key.public_key()]
+    if not own:
+        raise invalid(
+            f"the key {folder / 'ca.key'} belongs to no certificate in {folder / 'ca.pem'}.",
+            "Put the authority's own certificate back there.",
+        )
+    return _Authority(folder, own[0], key)
 
 
 def known_key(folder: Path, holder: Holder) -> str:
@@ -78,10 +85,28 @@ def known_key(folder: Path, holder: Holder) -> str:
             f"{path} is there already, and is for {read_holder(certificate)}.",
             "Move it away first, or take another name.",
         )
-    key = certificate.public_key()
-    if not isinstance(key, ec.EllipticCurvePublicKey):
-        raise invalid(f"the key in {path} is not of an elliptic curve.", "Move it away first, or take another name.")
-    return key_fingerprint(key)
+    return key_fingerprint(certificate.public_key())
+
+
+def refuse_revoked_key(folder: Path, request: Request) -> None:
+    """Refuses a key that was revoked with a certificate, whoever asks for it now.
+
+    Guarantee: a key that a thief may have gets no new certificate. Where the notes of a revoked certificate are gone,
+    so that its key is unknown, no request is signed.
+    """
+    revoked = {entry.serial_number for entry in read_list(folder / REVOKED, _open_authority(folder).certificate)}
+    noted = {issued.serial: issued.key for issued in read_issued(folder).issued}
+    if revoked - noted.keys():
+        raise check_failed(
+            f"{folder / ISSUED} does not say whose certificates all of the revoked ones were, so that a revoked key "
+            "might be signed again.",
+            f"Restore {ISSUED} from a backup, or make a new authority.",
+        )
+    if request.fingerprint in {noted[serial] for serial in revoked}:
+        raise refused(
+            f"the key of this request by {request.holder} was revoked.",
+            "Its holder moves the old key away and makes a new request, which makes a new key.",
+        )
 
 
 def sign_request(folder: Path, request: Request, *, now: datetime, days: float = CERTIFICATE_DAYS) -> Path:
@@ -89,7 +114,9 @@ def sign_request(folder: Path, request: Request, *, now: datetime, days: float =
     authority = _open_authority(folder)
     known_key(folder, request.holder)
     path = folder / f"{request.holder.name}.pem"
-    _sign(authority, request, path, now=now, days=days)
+    with one_at_a_time(folder / "ca.key"):
+        refuse_revoked_key(folder, request)
+        _sign(authority, request, path, now=now, days=days)
     return path
 
 
@@ -103,7 +130,8 @@ def issue_certificate(
     key = ec.generate_private_key(ec.SECP256R1())
     request = Request(holder, tuple(hosts), key.public_key())
     write_key(key_path, key, None)
-    _sign(authority, request, path, now=now, days=days)
+    with one_at_a_time(folder / "ca.key"):
+        _sign(authority, request, path, now=now, days=days)
     return TlsFiles(ca=folder / "ca.pem", certificate=path, key=key_path)
 
 
@@ -120,34 +148,38 @@ def _sign(authority: _Authority, request: Request, path: Path, *, now: datetime,
         .add_extension(issuer_key, critical=False)
     )
     certificate = builder.sign(authority.key, hashes.SHA256())
-    until = certificate.not_valid_after_utc
-    with (authority.folder / ISSUED).open("a", encoding="ascii") as file:
-        file.write(f"{certificate.serial_number:x} {request.holder.uri} {until:%Y-%m-%dT%H:%M:%SZ}\n")
-        file.flush()
-        os.fsync(file.fileno())
+    until = f"{certificate.not_valid_after_utc:%Y-%m-%dT%H:%M:%SZ}"
+    issued = Issued(certificate.serial_number, request.holder.uri, until, request.fingerprint)
+    note_issued(authority.folder, issued)
     write_public_file(path, certificate.public_bytes(serialization.Encoding.PEM))
 
 
 def revoke_certificates(folder: Path, holder: Holder, *, now: datetime) -> int:
-    """Puts every certificate that a holder ever got from this authority on the list; returns how many are new there."""
+    """Puts every certificate that a holder ever got from this authority on the list; returns how many are new there.
+
+    Lines of `issued.txt` that cannot be read do not keep the others off the list, and are named in an error.
+    """
     authority = _open_authority(folder)
-    listed = read_list(folder / REVOKED, authority.certificate)
-    try:
-        lines = [line.split() for line in (folder / ISSUED).read_text("ascii").splitlines()]
-    except (OSError, UnicodeDecodeError):
-        lines = []
-    issued = {int(serial, 16) for serial, uri, _ in lines if uri == holder.uri}
-    known = {entry.serial_number for entry in listed}
+    with one_at_a_time(folder / "ca.key"):
+        listed, notes = read_list(folder / REVOKED, authority.certificate), read_issued(folder)
+        issued = {noted.serial for noted in notes.issued if noted.uri == holder.uri}
+        known = {entry.serial_number for entry in listed}
+        new = [
+            x509.RevokedCertificateBuilder().serial_number(serial).revocation_date(now).build()
+            for serial in sorted(issued - known)
+        ]
+        if new:
+            _write_revoked(authority, [*listed, *new], number=list_number(listed) + 1, now=now)
+    if notes.unreadable:
+        raise check_failed(
+            f"{len(new)} more certificates of {holder} are on the list now, but {folder / ISSUED} has lines that "
+            f"cannot be read ({', '.join(map(str, notes.unreadable[:10]))}), and one of them may be of {holder}, too.",
+            f"Restore {ISSUED} from a backup and revoke again.",
+        )
     if not issued:
         raise SynodError(
             Code.NOT_FOUND, f"this authority has issued no certificate for {holder}.", f"See {folder / ISSUED}."
         )
-    new = [
-        x509.RevokedCertificateBuilder().serial_number(serial).revocation_date(now).build()
-        for serial in sorted(issued - known)
-    ]
-    if new:
-        _write_revoked(authority, [*listed, *new], number=list_number(listed) + 1, now=now)
     return len(new)
 
 

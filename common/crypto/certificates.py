@@ -3,8 +3,11 @@
 A certificate names its holder once, as the URI `synod:ROLE:NAME` among its alternative names: `Holder` alone reads and
 writes that. A curator's certificate is a server's, all others are a client's. They carry transport only. Who is on a
 roster is decided by identity keys, never by the authority that signs certificates.
+
+The file `ca` may hold several authorities, one after another: while an authority is replaced, the old and the new one.
 """
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -15,6 +18,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from synod.common.crypto.keyfiles import read_key, read_passphrase
@@ -24,6 +28,7 @@ from synod.common.study.study import SLUG
 
 SCHEME = "synod:"
 WARNING_DAYS = 30
+MOST_AUTHORITIES = 8
 
 
 class Role(Enum):
@@ -83,6 +88,23 @@ def read_holder(certificate: x509.Certificate | x509.CertificateSigningRequest) 
     return Holder.of_uris(names.get_values_for_type(x509.UniformResourceIdentifier))
 
 
+def key_fingerprint(key: CertificatePublicKeyTypes) -> str:
+    """How people compare a TLS key by phone: `sha256:` and 64 hexadecimal digits, over its DER form."""
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    return "sha256:" + hashlib.sha256(key.public_bytes(serialization.Encoding.DER, form)).hexdigest()
+
+
+def find_issuer(certificate: x509.Certificate, authorities: Iterable[x509.Certificate]) -> x509.Certificate | None:
+    """The authority that signed a certificate; None if none of these has."""
+    for authority in authorities:
+        try:
+            certificate.verify_directly_issued_by(authority)
+        except (ValueError, TypeError, InvalidSignature):
+            continue
+        return authority
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class TlsPair:
     """What a channel or a port is opened with, all PEM; the key is in the clear, and never printed."""
@@ -94,10 +116,11 @@ class TlsPair:
 
 def read_tls(files: TlsFiles) -> TlsPair:
     """Reads the files, and opens an encrypted key. Whether they are any good is for `check_own_certificate` to say."""
-    certificate, ca, key = _load(files.certificate), _load(files.ca), _load_key(files)
+    certificate, authorities, key = _load(files.certificate), read_authorities(files.ca), _load_key(files)
     pem = serialization.Encoding.PEM
     clear = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    return TlsPair(ca.public_bytes(pem), certificate.public_bytes(pem), clear)
+    ca = b"".join(authority.public_bytes(pem) for authority in authorities)
+    return TlsPair(ca, certificate.public_bytes(pem), clear)
 
 
 def read_changed_tls(files: TlsFiles, before: TlsPair) -> TlsPair:
@@ -111,7 +134,7 @@ def check_own_certificate(files: TlsFiles, role: Role, name: str | None, *, now:
     """Finds out before dialing what a peer could only answer with a closed socket.
 
     1. the files can be read; 2. the key is the certificate's; 3. the certificate is for this role, and this name if one
-    is given; 4. it is from the authority in `ca`; 5. both are valid now.
+    is given; 4. it is from an authority in `ca`; 5. both are valid now.
     """
     certificate, authority = _check_files(files, role, name)
     # 5
@@ -121,7 +144,7 @@ def check_own_certificate(files: TlsFiles, role: Role, name: str | None, *, now:
 
 def _check_files(files: TlsFiles, role: Role, name: str | None) -> tuple[x509.Certificate, x509.Certificate]:
     # 1
-    certificate, authority = _load(files.certificate), _load(files.ca)
+    certificate, authorities = _load(files.certificate), read_authorities(files.ca)
     key = _load_key(files)
     # 2
     if key.public_key() != certificate.public_key():
@@ -135,13 +158,12 @@ def _check_files(files: TlsFiles, role: Role, name: str | None) -> tuple[x509.Ce
             "Ask for one under the name and the role of this configuration.",
         )
     # 4
-    try:
-        certificate.verify_directly_issued_by(authority)
-    except (ValueError, TypeError, InvalidSignature):
+    authority = find_issuer(certificate, authorities)
+    if authority is None:
         raise rejected(
             f"the certificate {files.certificate} is from another authority than {files.ca}.",
             "Ask whoever runs the transport authority for a new one.",
-        ) from None
+        )
     return certificate, authority
 
 
@@ -160,10 +182,15 @@ def _check_validity(path: Path, certificate: x509.Certificate, now: datetime) ->
 
 
 def describe_expiry(files: TlsFiles, *, now: datetime) -> list[str]:
-    """A sentence for each certificate, one's own and the authority's, that expires within `WARNING_DAYS`."""
+    """A sentence for each certificate, one's own and its authority's, that expires within `WARNING_DAYS`.
+
+    An authority that has signed others' certificates, and not one's own, is on its way out or in, and is not told of.
+    """
     told: list[str] = []
-    for path in (files.certificate, files.ca):
-        until = _load(path).not_valid_after_utc
+    own, authorities = _load(files.certificate), read_authorities(files.ca)
+    issuer = find_issuer(own, authorities) or authorities[0]
+    for path, certificate in ((files.certificate, own), (files.ca, issuer)):
+        until = certificate.not_valid_after_utc
         if now > until:
             told.append(f"the certificate {path} expired on {until:%Y-%m-%d %H:%M} UTC. Ask for a new one.")
         elif until - now <= timedelta(days=WARNING_DAYS):
@@ -197,9 +224,30 @@ def rejected(sentence: str, hint: str = "") -> SynodError:
     return SynodError(Code.UNAUTHENTICATED, sentence, hint)
 
 
+def read_authorities(path: Path) -> list[x509.Certificate]:
+    """All authorities in a file, in its order."""
+    found = _load_all(path)
+    if len(found) > MOST_AUTHORITIES:
+        raise rejected(
+            f"{path} holds {len(found)} certificates, and may hold those of {MOST_AUTHORITIES} authorities.",
+            "Leave only the transport authorities of this installation in it.",
+        )
+    return found
+
+
 def _load(path: Path) -> x509.Certificate:
+    found = _load_all(path)
+    if len(found) > 1:
+        raise rejected(
+            f"{path} holds {len(found)} certificates, and must hold one's own alone.",
+            "Put those of authorities into the file that `ca` names.",
+        )
+    return found[0]
+
+
+def _load_all(path: Path) -> list[x509.Certificate]:
     try:
-        return x509.load_pem_x509_certificate(path.read_bytes())
+        return x509.load_pem_x509_certificates(path.read_bytes())
     except (OSError, ValueError):
         raise rejected(f"the certificate {path} cannot be read.", "Check `tls` in the configuration.") from None
 

@@ -1,6 +1,5 @@
 """Requests for certificates: whoever needs one makes the key where it will be used, and no private key travels."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -11,18 +10,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from synod.common.crypto.certificates import Holder, Role, read_holder
+from synod.common.crypto.certificates import Holder, Role, key_fingerprint, read_holder
 from synod.common.crypto.keyfiles import read_key, write_key
 from synod.common.runtime.errors import check_failed, invalid
 from synod.common.runtime.files import write_public_file
 
 LARGEST_REQUEST_BYTES = 1 << 16
-
-
-def key_fingerprint(key: ec.EllipticCurvePublicKey) -> str:
-    """How people compare a TLS key by phone: `sha256:` and 64 hexadecimal digits, over its DER form."""
-    form = serialization.PublicFormat.SubjectPublicKeyInfo
-    return "sha256:" + hashlib.sha256(key.public_bytes(serialization.Encoding.DER, form)).hexdigest()
 
 
 def subject_of(holder: Holder) -> x509.Name:

@@ -42,11 +42,15 @@ def erase_file(path: Path) -> None:
 
 
 def write_public_file(path: Path, data: bytes) -> None:
-    """Whole or not at all: a daemon may read the file at any moment."""
+    """Durable, and whole or not at all: a daemon may read the file at any moment, and the machine may stop."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.draft")
-    draft.write_bytes(data)
+    with draft.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
     draft.replace(path)
+    sync_folder(path.parent)
 
 
 def write_new_file(path: Path, data: bytes) -> None:

@@ -8,6 +8,14 @@ from typing import Any
 LARGEST_DOCUMENT_BYTES = 64 << 20
 DEEPEST_DOCUMENT = 64
 LONGEST_NUMBER = 40
+# Each of these stands for a value of its own once it is parsed, which takes many times the room of its characters.
+MOST = {
+    "commas": (b",", 20_000_000),  # twice the largest table
+    "colons": (b":", 1_000_000),
+    "lists": (b"[", 1_000_000),
+    "objects": (b"{", 500_000),
+    "quotation marks": (b'"', 5_000_000),
+}
 
 # Ends at the end of the text if nothing else ends it, so that no second attempt starts inside of it.
 _TEXT = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
@@ -24,29 +32,12 @@ class DocumentError(ValueError):
 
 
 def read_json(document: bytes, most_bytes: int = LARGEST_DOCUMENT_BYTES) -> Any:
-    """The value of a JSON document in UTF-8, each key of an object once.
-
-    1. It is no larger than `most_bytes`; 2. it is UTF-8; 3. no number in it is longer than 40 characters; 4. it is
-    nested at most 64 deep. Only then is it parsed, which takes time in proportion to its length.
+    """The value of a JSON document in UTF-8 that passes `check_json`, each key of an object once.
 
     Raises:
         DocumentError: it is not such a document.
     """
-    # 1
-    if len(document) > most_bytes:
-        raise DocumentError(f"is larger than {most_bytes >> 20} MiB")
-    # 2
-    try:
-        text = document.decode("utf-8")
-    except UnicodeDecodeError:
-        raise DocumentError("is not UTF-8 text") from None
-    # 3
-    bare = _TEXT.sub("", text)
-    if _LONG_NUMBER.search(bare):
-        raise DocumentError(f"has a number of more than {LONGEST_NUMBER} digits")
-    # 4
-    if _is_deep(_BRACKETS.sub("", bare)):
-        raise DocumentError(f"is nested more than {DEEPEST_DOCUMENT} deep")
+    text = check_json(document, most_bytes)
     try:
         return json.loads(text, object_pairs_hook=_refuse_repeats, parse_constant=_refuse_constant)
     except DocumentError:
@@ -55,10 +46,47 @@ def read_json(document: bytes, most_bytes: int = LARGEST_DOCUMENT_BYTES) -> Any:
         raise DocumentError("is not JSON") from None
 
 
+def check_json(document: bytes, most_bytes: int = LARGEST_DOCUMENT_BYTES) -> str:
+    """The text of a document that may be parsed, which takes time and room in proportion to its length.
+
+    1. It is no larger than `most_bytes`; 2. it has no more commas, colons, brackets and quotation marks than `MOST`
+    allows, those in texts counted; 3. it is UTF-8; 4. no number in it is longer than 40 characters; 5. it is nested at
+    most 64 deep.
+
+    Raises:
+        DocumentError: it is not such a document.
+    """
+    # 1
+    if len(document) > most_bytes:
+        raise DocumentError(f"is larger than {most_bytes >> 20} MiB")
+    # 2
+    for what, (mark, most) in MOST.items():
+        if document.count(mark) > most:
+            raise DocumentError(f"has more than {most:,} {what}")
+    # 3
+    try:
+        text = document.decode("utf-8")
+    except UnicodeDecodeError:
+        raise DocumentError("is not UTF-8 text") from None
+    # 4
+    bare = _TEXT.sub("", text)
+    if _LONG_NUMBER.search(bare):
+        raise DocumentError(f"has a number of more than {LONGEST_NUMBER} digits")
+    # 5
+    if _is_deep(_BRACKETS.sub("", bare)):
+        raise DocumentError(f"is nested more than {DEEPEST_DOCUMENT} deep")
+    return text
+
+
 def read_json_file(path: Path, most_bytes: int = LARGEST_DOCUMENT_BYTES) -> Any:
     """The same for a file, of which no more is read than may be; raises OSError where there is none."""
+    return read_json(read_bytes(path, most_bytes), most_bytes)
+
+
+def read_bytes(path: Path, most_bytes: int = LARGEST_DOCUMENT_BYTES) -> bytes:
+    """A file's bytes, one more than may be if it is larger; raises OSError where there is none."""
     with path.open("rb") as file:
-        return read_json(file.read(most_bytes + 1), most_bytes)
+        return file.read(most_bytes + 1)
 
 
 def _is_deep(brackets: str) -> bool:

@@ -1,4 +1,4 @@
-"""One process at a time over a state folder; the lock is gone with the process, however it ends."""
+"""One process at a time over a state folder or a file; the lock is gone with the process, however it ends."""
 
 import fcntl
 from collections.abc import Iterator
@@ -17,4 +17,12 @@ def exclusive_lock(folder: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise SynodError(Code.CONFLICT, f"another process is serving {folder}.", "Stop that one first.") from None
+        yield
+
+
+@contextmanager
+def one_at_a_time(path: Path) -> Iterator[None]:
+    """Waits for its turn to change what belongs to a file; for short work on commands' own folders."""
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -43,6 +43,8 @@ _SERVER_OPTIONS = [
     ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.so_reuseport", 0),
+    # Else a stream that nobody reads may fill megabytes, once the connection has been seen to be fast.
+    ("grpc.http2.bdp_probe", 0),
 ]
 
 T = TypeVar("T")

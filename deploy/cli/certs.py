@@ -11,6 +11,7 @@ from synod.common.crypto.authority import (
     issue_certificate,
     known_key,
     make_authority,
+    refuse_revoked_key,
     revoke_certificates,
     sign_request,
 )
@@ -51,6 +52,7 @@ def sign(folder: Path, request: Path, yes: bool) -> None:
     """Show whom a request is for, and sign it as DIR/NAME.pem. Compare the fingerprint by phone before you say yes."""
     asked = read_request(request)
     before = known_key(folder, asked.holder)
+    refuse_revoked_key(folder, asked)
     say(f"Role         {asked.holder.role.value}")
     say(f"Name         {asked.holder.name}")
     if asked.hosts:

@@ -169,9 +169,8 @@ def run(study: Path, out: Path, replace: bool, config: Path) -> None:
 @command
 def status(name: str, config: Path, as_json: bool) -> None:
     """Say how studies stand, and whom they wait for since when."""
-    client = OperatorClient(load_settings(OperatorSettings, config))
-    studies = client.status(name)
-    client.close()
+    with closing(OperatorClient(load_settings(OperatorSettings, config))) as client:
+        studies, older = (client.status(name), 0) if name or as_json else client.newest()
     if as_json:
         say_json([describe(study) for study in studies])
         return
@@ -181,6 +180,8 @@ def status(name: str, config: Path, as_json: bool) -> None:
         say(f"{study.name}: {state_name(study)}" + (f" ({remark})" if remark else ""))
         for party in study.parties:
             say(f"  {party.name}: {party_line(party)}")
+    if older:
+        say(f"{older:,} older studies are not listed: name one, or see all of them with --json.")
 
 
 def held_release(folder: Path) -> str | None:

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from synod.common.runtime.errors import SynodError, invalid
+from synod.common.runtime.jsontext import DocumentError, check_json, read_bytes
 from synod.common.study.encoding import Codes
 from synod.common.study.features import features_of, space_of
 from synod.common.study.study import Study
+from synod.curator.release.redraw import LARGEST_MODEL_BYTES
 
 MODEL_FILE = "model.json"
 Place = Annotated[int, Field(ge=0)]
@@ -62,7 +64,10 @@ def read_networks(path: Path, study: Study) -> tuple[Pairs, ...]:
     """The networks of a release or of its model file; none if its method learns none."""
     source = path / MODEL_FILE if path.is_dir() else path
     try:
-        file = _File.model_validate_json(source.read_bytes())
+        text = check_json(read_bytes(source, LARGEST_MODEL_BYTES), LARGEST_MODEL_BYTES)
+        file = _File.model_validate_json(text)
+    except DocumentError as error:
+        raise invalid(f"{source} {error.reason}.", "It is model.json in a release.") from None
     except (OSError, ValidationError):
         raise invalid(f"{source} cannot be read as the model of a release.", "It is model.json in a release.") from None
     if file.method != study.method.name:

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,6 +19,7 @@ from synod.v1 import study_pb2_grpc as rpc
 
 KEYGEN_SECONDS = 300.0
 DRAFT = ".draft"
+MOST_STUDIES = 1_000_000
 T = TypeVar("T")
 
 
@@ -39,9 +41,21 @@ class OperatorClient:
         return self._call(lambda: self._stub.SubmitStudy(request, timeout=KEYGEN_SECONDS)).study_hash
 
     def status(self, name: str = "") -> list[pb.StudyStatus]:
-        """How studies stand."""
-        request = pb.GetStatusRequest(name=name)
-        return list(self._call(lambda: self._stub.GetStatus(request, timeout=CALL_SECONDS)).studies)
+        """How studies stand: the one of this name, or all, newest first."""
+        found = self._call(lambda: self._stub.GetStatus(pb.GetStatusRequest(name=name), timeout=CALL_SECONDS))
+        studies = list(found.studies)
+        while found.older and found.studies:
+            request = pb.GetStatusRequest(after=studies[-1].study_hash)
+            found = self._call(partial(self._stub.GetStatus, request, timeout=CALL_SECONDS))
+            studies += found.studies
+            if len(studies) > MOST_STUDIES:
+                raise SynodError(Code.CHECK_FAILED, "the curator lists studies without end.")
+        return studies
+
+    def newest(self) -> tuple[list[pb.StudyStatus], int]:
+        """How the newest studies stand, as many as one message holds, and how many older ones there are."""
+        found = self._call(lambda: self._stub.GetStatus(pb.GetStatusRequest(), timeout=CALL_SECONDS))
+        return list(found.studies), found.older
 
     def abort(self, name: str) -> None:
         """Ends a study."""

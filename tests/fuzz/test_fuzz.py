@@ -1,15 +1,17 @@
 """Readers of bytes from outside: the kept corpus, and mutations of sound documents for two minutes in all."""
 
+import sys
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from synod.common.runtime.errors import Code, SynodError, invalid
-from tests.support.fuzz import runs
+from tests.support.fuzz import runs, units
 from tests.support.fuzz.mutations import mutate
 from tests.support.fuzz.runs import FindingError, run_mutations, run_once
-from tests.support.fuzz.targets import CORPUS, TARGETS, seeds
+from tests.support.fuzz.targets import CORPUS, TARGETS, UNITS, seeds
+from tests.support.fuzz.units import LARGEST_UNIT_BYTES, MOST_BYTES_OF_A_TARGET, Units, read_units
 
 SECONDS_IN_ALL = 120
 
@@ -37,7 +39,8 @@ def test_every_file_of_the_corpus_belongs_to_a_target() -> None:
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("name", TARGETS)
 def test_mutations_are_read_or_refused(name: str, tmp_path: Path) -> None:
-    assert run_mutations(name, SECONDS_IN_ALL / len(TARGETS), rng=Random(name), findings=tmp_path) > 10
+    more = read_units(UNITS / name)
+    assert run_mutations(name, SECONDS_IN_ALL / len(TARGETS), rng=Random(name), findings=tmp_path, more=more) > 10
 
 
 @pytest.mark.parametrize("foreign", [ValueError("x"), KeyError("x"), RecursionError(), AssertionError(), MemoryError()])
@@ -75,6 +78,53 @@ def test_a_finding_keeps_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         run_mutations("table", 5, rng=Random(1), findings=tmp_path)
     (kept,) = tmp_path.iterdir()
     assert kept.name.startswith("table-")
+
+
+def read_branches(data: bytes) -> None:
+    """A reader whose lines are the program's, as far as the trace can see."""
+    code = compile("x = 1\nif data[:1] == b'Q':\n    x = 2\nif data[:2] == b'QR':\n    x = 3\n", "/synod/x.py", "exec")
+    exec(code, {"data": data})
+
+
+def test_units_are_the_smallest_inputs_that_reach_every_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TARGETS, "table", read_branches)
+    units = Units("table", tmp_path)
+    for data in (b"zzz", b"Q....", b"Q", b"QR....", b"QR"):
+        units.offer(data)
+    assert units.kept == [b"Q....", b"QR...."]
+    (tmp_path / "table" / "given").write_bytes(b"QR")
+    (tmp_path / "table" / "large").write_bytes(b"QR" + bytes(LARGEST_UNIT_BYTES))
+    assert Units("table", tmp_path).kept == [b"QR"]
+    assert [path.read_bytes() for path in (tmp_path / "table").iterdir()] == [b"QR"]
+    assert Units("table", tmp_path).kept == [b"QR"]
+
+
+def test_units_have_a_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TARGETS, "table", read_branches)
+    monkeypatch.setattr(units, "MOST_BYTES_OF_A_TARGET", 5)
+    kept = Units("table", tmp_path)
+    for data in (b"Q...", b"QR"):
+        kept.offer(data)
+    assert kept.kept == [b"Q..."]
+
+
+def test_a_finding_is_one_with_units_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = Units("table", tmp_path)
+    before = sys.gettrace()
+    monkeypatch.setattr(kept, "_read", [].index)
+    with pytest.raises(FindingError, match="ValueError"):
+        kept.offer(b"")
+    assert sys.gettrace() is before
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_kept_units_are_read_or_refused_and_few(name: str) -> None:
+    kept = list((UNITS / name).glob("*"))
+    assert all(path.stat().st_size <= LARGEST_UNIT_BYTES for path in kept)
+    assert sum(path.stat().st_size for path in kept) <= MOST_BYTES_OF_A_TARGET
+    for path in kept:
+        run_once(TARGETS[name], path.read_bytes())
 
 
 def test_mutations_reach_every_part_of_a_document() -> None:

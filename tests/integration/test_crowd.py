@@ -1,25 +1,31 @@
 """A caller that opens calls without end, against a real curator: it gets its quota, and others notice nothing."""
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from bench.crowd import add_ended
 from synod.common.crypto.authority import issue_certificate
 from synod.common.crypto.certificates import Holder, Role, read_tls
 from synod.common.crypto.identity import Identity
 from synod.common.runtime.settings import TlsFiles
 from synod.common.runtime.wire import open_channel
 from synod.curator.callers.quotas import MOST_CALLS_OF_A_NAME
+from synod.curator.store import Store
+from synod.curator.study_handler import MOST_LISTED
 from synod.party.approval import identity_path
 from synod.party.client import CuratorClient
 from synod.party.ledger import Ledger
 from synod.v1 import party_pb2 as pb
 from synod.v1 import party_pb2_grpc as rpc
+from tests.support.commands import synod
 from tests.support.daemons import Site, make_site, until
 
 CALLS = 4 * MOST_CALLS_OF_A_NAME
@@ -36,6 +42,24 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield site
     finally:
         site.stop_all()
+
+
+def test_a_status_without_a_name_lists_what_fits_and_says_how_many_more(tmp_path: Path) -> None:
+    site = make_site(tmp_path)
+    with closing(Store(site.paths.folder / "curator")) as store:
+        add_ended(store, site.study, 2 * MOST_LISTED)
+    try:
+        site.start_curator()
+        site.submit()
+        ended = synod("study", "status", "--config", site.paths.operator_config)
+        listed = json.loads(synod("study", "status", "--json", "--config", site.paths.operator_config).out)
+    finally:
+        site.stop_all()
+    *shown, last = [line for line in ended.out.splitlines() if not line.startswith(" ")]
+    names = [site.study.name, *(f"ended-{number}" for number in reversed(range(2 * MOST_LISTED)))]
+    assert [line.partition(":")[0] for line in shown] == names[:MOST_LISTED]
+    assert last == f"{MOST_LISTED + 1} older studies are not listed: name one, or see all of them with --json."
+    assert [status["name"] for status in listed] == names
 
 
 def channel_of(site: Site, name: str) -> grpc.Channel:

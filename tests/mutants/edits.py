@@ -1001,6 +1001,129 @@ HEADS = (
     ),
 )
 
+CALLERS = (
+    *_edits(
+        "curator/callers/access.py",
+        f"{CURATOR}/callers/test_access.py",
+        (
+            "2: a certificate never expires",
+            "if not certificate.not_valid_before_utc <=",
+            "if False and not certificate.not_valid_before_utc <=",
+        ),
+        (
+            "3: an authority that was replaced stays in force",
+            "find_issuer(_parse(pem), x509.load_pem_x509_certificates(ca))",
+            "_parse(pem)",
+        ),
+        (
+            "3: a change of authority is seen by new certificates alone",
+            "_issuer(pem, self._ca())",
+            "_issuer(pem, self.__dict__.setdefault('first', self._ca()))",
+        ),
+        (
+            "3: an authority never expires",
+            "issuer is None or not issuer.not_valid_before_utc <= self._clock() <= issuer.not_valid_after_utc",
+            "issuer is None",
+        ),
+        ("4: nothing is revoked", "if self._revoked().has(issuer, certificate.serial_number):", "if False:"),
+        ("5: every role may call", "if holder.role not in allowed:", "if False:"),
+    ),
+    *_edits(
+        "curator/callers/admission.py",
+        f"{CURATOR}/callers/test_quotas.py",
+        (
+            "a message is read before its call is admitted",
+            """                with self.admit(service, call):
+                    return await method(messages if takes_stream else await _read_one(messages), call)
+""",
+            """                message = messages if takes_stream else await _read_one(messages)
+                with self.admit(service, call):
+                    return await method(message, call)
+""",
+        ),
+        (
+            "a message of a call with many replies is read before it is admitted",
+            """                with self.admit(service, call):
+                    async for part in method(messages if takes_stream else await _read_one(messages), call):
+""",
+            """                message = messages if takes_stream else await _read_one(messages)
+                with self.admit(service, call):
+                    async for part in method(message, call):
+""",
+        ),
+        (
+            "a call waits for its message without end",
+            "wait_for(anext(messages), MESSAGE_SECONDS)",
+            "wait_for(anext(messages), None)",
+        ),
+        (
+            "a call with many replies runs unadmitted",
+            "return stream if inspect.isasyncgenfunction(method) else reply",
+            "return method if inspect.isasyncgenfunction(method) else reply",
+        ),
+    ),
+    *_edits(
+        "common/crypto/revocations.py",
+        f"{CRYPTO}/test_authority.py",
+        (
+            "an old list takes revocations back",
+            "if issuer in earlier and listed.number < earlier[issuer].number:",
+            "if False:",
+        ),
+        (
+            "lists of another authority are compared",
+            "if issuer in earlier and listed.number < earlier[issuer].number:",
+            "if earlier and listed.number < max(each.number for each in earlier.values()):",
+        ),
+        (
+            "a list of anybody is used",
+            "listed.issuer == authority.subject and listed.is_signature_valid(key)",
+            "listed.issuer == authority.subject or listed.is_signature_valid(key)",
+        ),
+        (
+            "an authority needs no list",
+            "if any(key_fingerprint(authority.public_key()) not in found for authority in authorities):",
+            "if not found:",
+        ),
+        ("a change of authority takes revocations back", "Revocations({**earlier, **found})", "Revocations(found)"),
+    ),
+    *_edits(
+        "common/crypto/authority.py",
+        f"{CRYPTO}/test_authority.py",
+        (
+            "a revoked key is signed again",
+            "if request.fingerprint in {noted[serial] for serial in revoked}:",
+            "if False:",
+        ),
+        (
+            "keys whose notes are gone count as good",
+            "if revoked - noted.keys():",
+            "if revoked - noted.keys() and not noted:",
+        ),
+        ("damaged notes are passed over in silence", "if notes.unreadable:", "if False:"),
+    ),
+    *_edits(
+        "common/runtime/jsontext.py",
+        "tests/unit/common/runtime/test_jsontext.py",
+        ("a document may be of any number of values", "if document.count(mark) > most:", "if False:"),
+    ),
+    *_edits(
+        "curator/study_handler.py",
+        f"{CURATOR}/test_study_handler.py",
+        ("all studies are described in one turn of the event loop", "            await asyncio.sleep(0)\n", ""),
+        ("a list of studies may be larger than a message", "if listed and size > LISTED_BYTES:", "if False:"),
+    ),
+    *_edits(
+        "common/crypto/issued.py",
+        f"{CRYPTO}/test_authority.py",
+        (
+            "a note runs on from one that was cut off",
+            'whole, _, last = before.rpartition(b"\\n")',
+            'whole, last = before.removesuffix(b"\\n"), b""',
+        ),
+    ),
+)
+
 EDITS = (
     *NOISE,
     *ACCOUNTING,
@@ -1013,4 +1136,5 @@ EDITS = (
     *CURATOR_CHECKS,
     *NOTICES,
     *HEADS,
+    *CALLERS,
 )

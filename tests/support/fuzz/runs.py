@@ -2,7 +2,8 @@
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -32,14 +33,26 @@ def run_once(read: Callable[[bytes], None], data: bytes) -> None:
         raise FindingError(f"it took more than {LONGEST_SECONDS:.0f} s of processor time")
 
 
-def run_mutations(name: str, seconds: float, *, rng: Random, findings: Path) -> int:
-    """Reads mutations of the seeds for so long, and says how many; what is found is kept in `findings`, then raised."""
-    read, kept, count = TARGETS[name], seeds(name), 0
+def run_mutations(
+    name: str,
+    seconds: float,
+    *,
+    rng: Random,
+    findings: Path,
+    more: Sequence[bytes] = (),
+    read_once: Callable[[bytes], None] | None = None,
+) -> int:
+    """Reads mutations of the seeds for so long, and says how many; what is found is kept in `findings`, then raised.
+
+    `more` are further inputs to start from, which may grow meanwhile.
+    """
+    read, kept, count = read_once or partial(run_once, TARGETS[name]), seeds(name), 0
     ends = time.monotonic() + seconds
     while time.monotonic() < ends:
-        data = mutate(rng.choice(kept), rng=rng)[:LARGEST_BYTES]
+        start = rng.choice(more) if more and rng.random() < 0.5 else rng.choice(kept)
+        data = mutate(start, rng=rng)[:LARGEST_BYTES]
         try:
-            run_once(read, data)
+            read(data)
         except FindingError as finding:
             findings.mkdir(parents=True, exist_ok=True)
             (findings / f"{name}-{hashlib.sha256(data).hexdigest()[:12]}").write_bytes(data)

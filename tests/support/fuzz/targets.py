@@ -41,6 +41,7 @@ from tests.support.studies import make_study
 
 ROOT = Path(__file__).parents[3]
 CORPUS = ROOT / "tests/fuzz/corpus"
+UNITS = ROOT / "tests/fuzz/units"
 RELEASES = sorted((ROOT / "tests/data").glob("release-0.1-*"))
 CONFIGURATION = b"""\
 name: north

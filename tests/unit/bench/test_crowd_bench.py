@@ -30,6 +30,14 @@ def test_both_numbers_of_ended_studies_are_measured(monkeypatch: pytest.MonkeyPa
     assert all(figure > 0 for figure in figures.values())
 
 
+def test_the_verdict_names_what_others_feel() -> None:
+    fine = dict.fromkeys(crowd.MOST, 1.0)
+    assert crowd.find_exceeded(fine) == []
+    for name, most in crowd.MOST.items():
+        assert crowd.find_exceeded({**fine, name: most * 1.01}) == [name]
+        assert crowd.find_exceeded({**fine, name: float("nan")}) == [name]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("program", "still_open"), [(PROGRAM, MOST_CALLS_OF_A_NAME), (crowd.UNLIMITED, POLLS + 1)])
 def test_the_twin_has_no_quota(
@@ -40,3 +48,11 @@ def test_the_twin_has_no_quota(
     figures = crowd.measure_crowd(tmp_path, POLLS, UPLOADS, program=program)
     assert figures["calls_still_open"] == still_open
     assert figures["answer_megabytes"] > 0
+
+
+@pytest.mark.slow
+def test_uploads_that_nobody_reads_take_no_room(tmp_path: Path) -> None:
+    """They are refused, and what has arrived of them is not kept for long: else it adds up to 150 MB."""
+    figures = crowd.measure_crowd(tmp_path, 1, crowd.UPLOADS, program=PROGRAM)
+    assert figures["answer_megabytes"] > 1
+    assert figures["memory_growth_megabytes"] + figures["memory_growth_megabytes_later"] < 60

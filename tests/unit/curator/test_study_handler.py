@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,14 @@ import pytest
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.files import write_private_file
+from synod.common.runtime.wire import MESSAGE_BYTES
 from synod.common.study.study import Study
 from synod.curator import session as session_module
+from synod.curator import store, study_handler
 from synod.curator.context import Context
 from synod.curator.records import State
 from synod.curator.session import Session
-from synod.curator.study_handler import StudyHandler
+from synod.curator.study_handler import MOST_LISTED, StudyHandler
 from synod.deploy.launch import launcher
 from synod.deploy.launch.launcher import launch
 from synod.v1 import study_pb2 as pb
@@ -64,8 +67,7 @@ async def settle() -> None:
 
 
 def status_of(handler: StudyHandler, study: Study) -> pb.StudyStatus:
-    (status,) = handler.status(study.name)
-    return status
+    return handler.status(study.name)
 
 
 @pytest.mark.usefixtures("defective")
@@ -157,6 +159,110 @@ def test_a_study_that_has_ended_waits_for_nothing(context: Context, study: Study
     assert status_of(handler, study).waiting == "the disk is full."
     context.store.end_study(study.digest(), State.ABORTED, "why")
     assert status_of(handler, study).waiting == ""
+
+
+# Many studies
+
+
+def fill(context: Context, count: int) -> list[str]:
+    """Adds studies, two of each second; returns the names of all, newest first, of one second by name."""
+    for number in range(count):
+        context.store.add_study(make_study(name=f"study-{number:03}"), now=10 + number // 2)
+    ordered = sorted(range(count), key=lambda number: (-(number // 2), number))
+    return [*(f"study-{number:03}" for number in ordered), "care-survey"]
+
+
+async def read_pages(handler: StudyHandler) -> list[tuple[list[pb.StudyStatus], int]]:
+    pages = [await handler.list_studies(b"")]
+    while pages[-1][1]:
+        assert len(pages) < SECONDS
+        pages.append(await handler.list_studies(pages[-1][0][-1].study_hash))
+    return pages
+
+
+def test_all_studies_are_listed_once_in_pages_newest_first(context: Context) -> None:
+    names = fill(context, 2 * MOST_LISTED + 7)
+
+    async def scene() -> None:
+        pages = await read_pages(StudyHandler(context))
+        assert [len(page) for page, _ in pages] == [MOST_LISTED, MOST_LISTED, 8]
+        assert [older for _, older in pages] == [MOST_LISTED + 8, 8, 0]
+        assert [status.name for page, _ in pages for status in page] == names
+
+    run(scene)
+
+
+def test_a_page_fits_into_a_message(context: Context) -> None:
+    """With hundreds of parties a status is tens of kilobytes, and fifty of them more than a message holds."""
+    names = fill(context, MOST_LISTED - 1)
+    for record in context.store.studies():
+        context.store.end_study(record.study_hash, State.ABORTED, "why" * 10_000)
+
+    async def scene() -> None:
+        pages = await read_pages(StudyHandler(context))
+        assert len(pages) == 3
+        for page, older in pages:
+            assert pb.GetStatusResponse(studies=page, older=older).ByteSize() < MESSAGE_BYTES
+        assert [status.name for page, _ in pages for status in page] == names
+
+    run(scene)
+
+
+def test_a_single_study_is_listed_however_large(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study_handler, "LISTED_BYTES", 1)
+    names = fill(context, 3)
+
+    async def scene() -> None:
+        pages = await read_pages(StudyHandler(context))
+        assert [[status.name for status in page] for page, _ in pages] == [[name] for name in names]
+        assert await StudyHandler(context).list_studies(bytes(32)) == ([], 0)
+
+    run(scene)
+
+
+def test_others_are_served_while_studies_are_listed(context: Context) -> None:
+    """One turn of the event loop parses one study, and a page parses no more than it lists."""
+    fill(context, 2 * MOST_LISTED)
+    turns: list[int] = []
+    parsed = store._parse.cache_info
+
+    async def other() -> None:
+        while len(turns) < 10 * MOST_LISTED:
+            turns.append(parsed().misses)
+            await asyncio.sleep(0)
+
+    async def scene() -> None:
+        store._parse.cache_clear()
+        waiting = asyncio.create_task(other())
+        listed, _ = await StudyHandler(context).list_studies(b"")
+        waiting.cancel()
+        assert (len(listed), parsed().misses) == (MOST_LISTED, MOST_LISTED)
+
+    run(scene)
+    assert max(after - before for before, after in pairwise(turns)) == 1
+    assert len(turns) >= MOST_LISTED
+
+
+def test_a_start_parses_open_studies_alone_and_drops_the_keys_of_the_others(context: Context, study: Study) -> None:
+    fill(context, 9)
+    keys = context.folder / "keys"
+    for record in context.store.studies():
+        if record.study != study:
+            write_private_file(keys / f"{record.study_hash.hex()}.json", b"{}")
+            context.store.end_study(record.study_hash, State.ABORTED, "why")
+    write_private_file(keys / "copy of a key.json", b"{}")
+
+    async def scene() -> None:
+        store._parse.cache_clear()
+        handler = StudyHandler(context)
+        handler.resume()
+        assert store._parse.cache_info().misses == 1
+        handler.abort(study.name, by="the test")
+        await settle()
+
+    assert len(list(keys.iterdir())) == 11
+    run(scene)
+    assert [path.name for path in keys.iterdir()] == ["copy of a key.json"]
 
 
 class Halted:

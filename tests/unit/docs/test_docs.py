@@ -14,7 +14,7 @@ from synod.common.crypto.certificates import read_tls
 from synod.common.models.moments import design_moments
 from synod.common.runtime import yamltext
 from synod.common.runtime.errors import Code, SynodError
-from synod.common.runtime.jsontext import DEEPEST_DOCUMENT, LARGEST_DOCUMENT_BYTES, LONGEST_NUMBER
+from synod.common.runtime.jsontext import DEEPEST_DOCUMENT, LARGEST_DOCUMENT_BYTES, LONGEST_NUMBER, MOST
 from synod.common.runtime.settings import CuratorSettings, OperatorSettings, PartySettings, load_settings
 from synod.common.runtime.wire import CHUNK_BYTES, MESSAGE_BYTES
 from synod.common.runtime.yamltext import load_yaml
@@ -327,7 +327,8 @@ def test_limits_are_those_of_the_code() -> None:
         f" in a text, {yamltext.LONGEST_NUMBER} in a number; no aliases, no tags |",
         f"| JSON: a study, a transcript, a manifest | {LARGEST_DOCUMENT_BYTES >> 20} MiB (`model.json`",
         f"(`model.json` {LARGEST_MODEL_BYTES >> 30} GiB), {DEEPEST_DOCUMENT} deep,",
-        f" deep, {LONGEST_NUMBER} characters in a number, each key once;",
+        f" deep, {LONGEST_NUMBER} characters in a number, each key once; ",
+        f"each key once; {', '.join(f'{most:,} {what}' for what, (_, most) in MOST.items())};",
         f"| CSV or Parquet | {MOST_COLUMNS:,} columns; a row of a CSV table {BATCH_BYTES >> 20} MiB |",
         f"| certificates | authority {AUTHORITY_DAYS:,} days, others {CERTIFICATE_DAYS} days,",
     ]

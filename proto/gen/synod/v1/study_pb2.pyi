@@ -108,16 +108,22 @@ class GetStatusRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     NAME_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """The study's name; empty for all of them."""
+    """The study's name; empty for all of them, of which one response holds a part."""
+    after: _builtins.bytes
+    """Without a name: the hash of the last study that the response before listed, 32 bytes, to go on with older ones.
+    Empty to begin with the newest.
+    """
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
+        after: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "name", b"name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -130,18 +136,22 @@ class GetStatusResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     STUDIES_FIELD_NUMBER: _builtins.int
+    OLDER_FIELD_NUMBER: _builtins.int
+    older: _builtins.int
+    """How many older studies there are that this response does not list; 0 if a name was given."""
     @_builtins.property
     def studies(self) -> _containers.RepeatedCompositeFieldContainer[Global___StudyStatus]:
-        """Newest first."""
+        """Newest first. Without a name at most 50, and as many as fit into 512 KiB, but at least one if there is one."""
 
     def __init__(
         self,
         *,
         studies: _abc.Iterable[Global___StudyStatus] | None = ...,
+        older: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["studies", b"studies"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["older", b"older", "studies", b"studies"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

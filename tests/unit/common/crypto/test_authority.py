@@ -1,5 +1,6 @@
 """The transport authority: requests that it signs, requests that it refuses, and its list of revoked certificates."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,10 @@ from synod.common.crypto.authority import (
     revoke_certificates,
     sign_request,
 )
-from synod.common.crypto.certificates import Holder, Role, check_own_certificate
-from synod.common.crypto.requests import key_fingerprint, make_request, read_request
-from synod.common.crypto.revocations import Revocations, read_revocations
+from synod.common.crypto.certificates import Holder, Role, check_own_certificate, key_fingerprint
+from synod.common.crypto.issued import ISSUED, read_issued
+from synod.common.crypto.requests import make_request, read_request
+from synod.common.crypto.revocations import Revocations, RevokedList, read_revocations
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.settings import TlsFiles
 
@@ -181,8 +183,16 @@ def test_a_name_is_not_signed_away_to_another_role(authority: Path, house: Path)
 # Revocation
 
 
-def revoked(authority: Path, before: Revocations | None = None) -> Revocations:
+def read_all(authority: Path, before: Revocations | None = None) -> Revocations:
     return read_revocations(authority / "revoked.pem", authority / "ca.pem", before)
+
+
+def revoked(authority: Path, before: Revocations | None = None) -> RevokedList:
+    return read_all(authority, before).lists[name_of(authority)]
+
+
+def name_of(authority: Path) -> str:
+    return key_fingerprint(x509.load_pem_x509_certificate((authority / "ca.pem").read_bytes()).public_key())
 
 
 def test_a_new_authority_has_revoked_nobody(authority: Path) -> None:
@@ -195,15 +205,157 @@ def test_every_certificate_of_a_holder_is_revoked_and_no_other(authority: Path, 
     assert len(serials) == 3
     issue_certificate(authority, Holder(Role.PARTY, "south"), [], now=NOW)
     assert revoke_certificates(authority, NORTH, now=NOW) == 3
-    first = revoked(authority)
+    before, first = read_all(authority), revoked(authority)
     assert first.serials == serials
     assert revoke_certificates(authority, NORTH, now=NOW) == 0
-    assert revoked(authority, first) == first
-    renewed = serial_of(sign_request(authority, request, now=NOW))
-    assert renewed not in revoked(authority).serials, "what is signed after a revocation is good"
+    assert revoked(authority, before) == first
+    (house / "north.key").unlink()
+    renewed = serial_of(sign_request(authority, read_request(ask(house)), now=NOW))
+    assert renewed not in revoked(authority).serials, "a new key that is signed after a revocation is good"
     assert revoke_certificates(authority, NORTH, now=NOW) == 1
-    assert revoked(authority, first).serials == {*serials, renewed}
+    assert revoked(authority, before).serials == {*serials, renewed}
     assert revoked(authority).number > first.number
+
+
+def test_a_revoked_key_is_never_signed_again(authority: Path, house: Path) -> None:
+    """Not as a renewal, not by a request that was made before, and not under another name."""
+    request = read_request(ask(house))
+    sign_request(authority, request, now=NOW)
+    revoke_certificates(authority, NORTH, now=NOW)
+    (house / "south.key").write_bytes((house / "north.key").read_bytes())
+    noted, before = (authority / ISSUED).read_bytes(), (authority / "north.pem").read_bytes()
+    for again in (request, read_request(ask(house)), read_request(ask(house, Holder(Role.PARTY, "south")))):
+        with pytest.raises(SynodError, match="was revoked") as caught:
+            sign_request(authority, again, now=NOW)
+        assert caught.value.code is Code.REFUSED
+    assert (authority / ISSUED).read_bytes() == noted
+    assert (authority / "north.pem").read_bytes() == before
+    assert not (authority / "south.pem").exists()
+
+
+def test_nothing_is_signed_where_the_notes_of_a_revoked_certificate_are_gone(authority: Path, house: Path) -> None:
+    sign_request(authority, read_request(ask(house)), now=NOW)
+    issue_certificate(authority, Holder(Role.PARTY, "south"), [], now=NOW)
+    revoke_certificates(authority, NORTH, now=NOW)
+    kept = (authority / ISSUED).read_text().splitlines(keepends=True)
+    (authority / ISSUED).write_text(kept[1])
+    with pytest.raises(SynodError, match="a revoked key might be signed again") as caught:
+        sign_request(authority, read_request(ask(house)), now=NOW)
+    assert caught.value.code is Code.CHECK_FAILED
+    (authority / ISSUED).write_text(kept[0])
+    with pytest.raises(SynodError, match="was revoked"):
+        sign_request(authority, read_request(ask(house)), now=NOW)
+
+
+@pytest.mark.parametrize("length", [1, 30, 60, -2])
+def test_a_line_that_a_crash_cut_off_stops_nothing(authority: Path, house: Path, length: int) -> None:
+    """Its certificate was never written. The next line does not run on from it."""
+    first = serial_of(sign_request(authority, read_request(ask(house)), now=NOW))
+    path = authority / ISSUED
+    path.write_text(path.read_text() + path.read_text()[:length])
+    second = serial_of(sign_request(authority, read_request(ask(house)), now=NOW))
+    assert [noted.serial for noted in read_issued(authority).issued] == [first, second]
+    path.write_text(path.read_text() + path.read_text()[:length])
+    assert revoke_certificates(authority, NORTH, now=NOW) == 2
+    assert revoked(authority).serials == {first, second}
+
+
+@pytest.mark.parametrize("damage", [b"", b"12ab synod:party:no", b"\xff\xfe", b"zz synod:party:north x y"])
+def test_a_line_that_cannot_be_read_is_told_after_the_others_were_revoked(
+    authority: Path, house: Path, damage: bytes
+) -> None:
+    path = authority / ISSUED
+    first = serial_of(sign_request(authority, read_request(ask(house)), now=NOW))
+    path.write_bytes(path.read_bytes() + damage + b"\n")
+    second = serial_of(sign_request(authority, read_request(ask(house)), now=NOW))
+    with pytest.raises(SynodError, match=r"2 more certificates .* cannot be read \(2\)") as caught:
+        revoke_certificates(authority, NORTH, now=NOW)
+    assert caught.value.code is Code.CHECK_FAILED
+    assert revoked(authority).serials == {first, second}
+
+
+def test_notes_are_added_one_at_a_time(authority: Path, house: Path) -> None:
+    request = read_request(ask(house))
+    with ThreadPoolExecutor(8) as workers:
+        list(workers.map(lambda _: sign_request(authority, request, now=NOW), range(24)))
+    assert len({noted.serial for noted in read_issued(authority).issued}) == 24
+    assert {noted.key for noted in read_issued(authority).issued} == {request.fingerprint}
+
+
+def test_an_authority_signs_with_its_own_certificate_of_several(authority: Path, tmp_path: Path) -> None:
+    make_authority(tmp_path / "other", now=NOW)
+    own, other = (authority / "ca.pem").read_bytes(), (tmp_path / "other" / "ca.pem").read_bytes()
+    (authority / "ca.pem").write_bytes(other + own)
+    files = issue_certificate(authority, NORTH, [], now=NOW)
+    check_own_certificate(files, Role.PARTY, "north", now=NOW)
+    assert revoke_certificates(authority, NORTH, now=NOW) == 1
+    (authority / "ca.pem").write_bytes(other)
+    with pytest.raises(SynodError, match="belongs to no certificate"):
+        issue_certificate(authority, Holder(Role.PARTY, "south"), [], now=NOW)
+
+
+# Several authorities
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    make_authority(tmp_path / "other", now=NOW)
+    return tmp_path / "other"
+
+
+def put(folder: Path, *authorities: Path) -> Revocations:
+    """What a curator reads that has the files of these authorities, one after another."""
+    folder.mkdir(exist_ok=True)
+    for name in ("ca.pem", "revoked.pem"):
+        (folder / name).write_bytes(b"".join((authority / name).read_bytes() for authority in authorities))
+    return read_all(folder)
+
+
+def revoke_some(authority: Path, name: str) -> int:
+    holder = Holder(Role.PARTY, name)
+    files = issue_certificate(authority, holder, [], now=NOW)
+    revoke_certificates(authority, holder, now=NOW)
+    return serial_of(files.certificate)
+
+
+def test_the_first_list_of_a_new_authority_is_not_older(authority: Path, other: Path, tmp_path: Path) -> None:
+    gone = revoke_some(authority, "north")
+    before = put(tmp_path / "curator", authority)
+    put(tmp_path / "curator", other)
+    after = read_all(tmp_path / "curator", before)
+    assert {issuer: listed.number for issuer, listed in after.lists.items()} == {
+        name_of(authority): 2,
+        name_of(other): 1,
+    }
+    old, new = (x509.load_pem_x509_certificate((folder / "ca.pem").read_bytes()) for folder in (authority, other))
+    assert after.has(old, gone), "an authority that is gone has revoked what it has revoked"
+    assert not after.has(new, gone), "another authority's certificate of that number is another"
+
+
+def test_an_older_list_is_refused_after_a_detour_over_another_authority(
+    authority: Path, other: Path, tmp_path: Path
+) -> None:
+    old = put(tmp_path / "old", authority)
+    revoke_some(authority, "north")
+    seen = put(tmp_path / "curator", authority)
+    put(tmp_path / "curator", other)
+    seen = read_all(tmp_path / "curator", seen)
+    assert old.lists[name_of(authority)].number == 1
+    with pytest.raises(SynodError, match="is older than the one read before"):
+        read_all(tmp_path / "old", seen)
+
+
+def test_two_authorities_have_two_lists(authority: Path, other: Path, tmp_path: Path) -> None:
+    serials = {revoke_some(authority, "north"), revoke_some(other, "south")}
+    both = put(tmp_path / "curator", authority, other)
+    assert {serial for listed in both.lists.values() for serial in listed.serials} == serials
+    lists = tmp_path / "curator" / "revoked.pem"
+    lists.write_bytes((authority / "revoked.pem").read_bytes())
+    with pytest.raises(SynodError, match="has no list of one of the authorities"):
+        read_all(tmp_path / "curator")
+    (tmp_path / "curator" / "ca.pem").write_bytes((other / "ca.pem").read_bytes())
+    with pytest.raises(SynodError, match="is from another authority"):
+        read_all(tmp_path / "curator")
 
 
 def test_a_party_is_revoked_and_an_operator_of_that_name_is_not(authority: Path, house: Path) -> None:
@@ -223,7 +375,7 @@ def test_an_older_list_is_refused(authority: Path) -> None:
     old = (authority / "revoked.pem").read_bytes()
     issue_certificate(authority, NORTH, [], now=NOW)
     revoke_certificates(authority, NORTH, now=NOW)
-    newer = revoked(authority)
+    newer = read_all(authority)
     (authority / "revoked.pem").write_bytes(old)
     with pytest.raises(SynodError, match="is older than the one read before"):
         revoked(authority, newer)

@@ -20,6 +20,7 @@ from synod.common.crypto.authority import (
     make_authority,
 )
 from synod.common.crypto.certificates import (
+    MOST_AUTHORITIES,
     ExpiryReminder,
     Holder,
     Role,
@@ -238,6 +239,53 @@ def test_a_certificate_names_exactly_one_holder(uris: list[str]) -> None:
 def test_a_holder_is_read_as_it_is_written(role: Role) -> None:
     holder = Holder(role, "operator")
     assert Holder.of_uris(["spiffe://elsewhere", holder.uri]) == holder
+
+
+# Several authorities
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    make_authority(tmp_path / "other", now=NOW)
+    return tmp_path / "other"
+
+
+def test_all_authorities_of_a_bundle_are_used(files: TlsFiles, folder: Path, other: Path) -> None:
+    """While an authority is replaced, certificates of both are good, and channels trust both."""
+    successor = issue_certificate(other, Holder(Role.PARTY, "north"), [], now=NOW)
+    own, new = files.ca.read_bytes(), successor.ca.read_bytes()
+    files.ca.write_bytes(new + b"\nthe old one, until summer:\n" + own)
+    assert read_tls(files).ca == new + own
+    for current in (files, successor.model_copy(update={"ca": files.ca})):
+        check_own_certificate(current, Role.PARTY, "north", now=NOW)
+    files.ca.write_bytes(new)
+    assert "is from another authority" in rejection(files)
+    with pytest.raises(SynodError, match="is from another authority"):
+        read_changed_tls(files, read_tls(files))
+
+
+def test_an_authority_of_a_bundle_that_has_expired_concerns_its_own_certificates(files: TlsFiles, other: Path) -> None:
+    later = NOW + timedelta(days=AUTHORITY_DAYS + 1)
+    successor = other.parent / "successor"
+    make_authority(successor, now=later)
+    new = issue_certificate(successor, Holder(Role.PARTY, "north"), [], now=later)
+    new.ca.write_bytes(files.ca.read_bytes() + new.ca.read_bytes())
+    check_own_certificate(new, Role.PARTY, "north", now=later)
+    assert describe_expiry(new, now=later) == []
+    assert "expired" in rejection(files, now=later)
+
+
+def test_a_file_of_too_many_authorities_is_refused(files: TlsFiles) -> None:
+    one = files.ca.read_bytes()
+    files.ca.write_bytes(one * MOST_AUTHORITIES)
+    check_own_certificate(files, Role.PARTY, "north", now=NOW)
+    files.ca.write_bytes(one * (MOST_AUTHORITIES + 1))
+    assert f"holds {MOST_AUTHORITIES + 1} certificates, and may hold those of {MOST_AUTHORITIES}" in rejection(files)
+
+
+def test_a_second_certificate_beside_ones_own_is_not_passed_over(files: TlsFiles) -> None:
+    files.certificate.write_bytes(files.certificate.read_bytes() + files.ca.read_bytes())
+    assert "holds 2 certificates, and must hold one's own alone." in rejection(files)
 
 
 # Files that change

@@ -1,6 +1,9 @@
 """JSON from others: what could take long is refused before it is parsed."""
 
 import json
+import time
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,15 @@ HOSTILE = {
 }
 
 
+FLOODS: dict[str, Callable[[], bytes]] = {
+    "1,000,000 colons": lambda: b"{" + b",".join(b'"%d":0' % i for i in range(2_000_000)) + b"}",
+    "1,000,000 lists": lambda: b"[" + b"[]," * 2_000_000 + b"0]",
+    "500,000 objects": lambda: b"[" + b"{}," * 2_000_000 + b"0]",
+    "5,000,000 quotation marks": lambda: b"[" + b'"",' * 3_000_000 + b"0]",
+    "20,000,000 commas": lambda: b"[" + b"0," * 20_000_001 + b"0]",
+}
+
+
 @pytest.fixture
 def _no_parsing(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*args: Any, **kwargs: Any) -> None:
@@ -41,6 +53,22 @@ def test_what_could_take_long_is_not_even_parsed(document: bytes, why: str) -> N
     with pytest.raises(DocumentError) as caught:
         read_json(document)
     assert caught.value.reason == why
+
+
+@pytest.mark.usefixtures("_no_parsing")
+@pytest.mark.parametrize("most", FLOODS)
+def test_a_flood_is_refused_before_it_takes_time_or_room(most: str) -> None:
+    """To parse two million keys takes seconds, and hundreds of megabytes."""
+    flood = FLOODS[most]()
+    tracemalloc.start()
+    start = time.perf_counter()
+    with pytest.raises(DocumentError) as caught:
+        read_json(flood)
+    seconds, (_, peak) = time.perf_counter() - start, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert caught.value.reason == f"has more than {most}"
+    assert peak < 1 << 20
+    assert seconds < 1
 
 
 @pytest.mark.usefixtures("_no_parsing")

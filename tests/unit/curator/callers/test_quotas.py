@@ -206,6 +206,9 @@ def test_a_call_without_its_message_is_admitted_first_and_ended_soon(monkeypatch
     async def echo(request: bytes, call: Any) -> bytes:
         return request
 
+    async def repeat(request: bytes, call: Any) -> AsyncIterator[bytes]:
+        yield request
+
     async def silence() -> AsyncIterator[bytes]:
         await asyncio.sleep(SECONDS)
         yield b""
@@ -216,7 +219,10 @@ def test_a_call_without_its_message_is_admitted_first_and_ended_soon(monkeypatch
 
     async def scene(address: str) -> None:
         server = open_server(most_calls=9, interceptors=[Counting(), Counting()])
-        methods: dict[str, Any] = {"Echo": grpc.unary_unary_rpc_method_handler(echo)}
+        methods: dict[str, Any] = {
+            "Echo": grpc.unary_unary_rpc_method_handler(echo),
+            "Repeat": grpc.unary_stream_rpc_method_handler(repeat),
+        }
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test", methods),))
         server.add_insecure_port(address)
         await server.start()
@@ -228,7 +234,11 @@ def test_a_call_without_its_message_is_admitted_first_and_ended_soon(monkeypatch
                 await asyncio.wait_for(begin(silence()), SECONDS / 2)
             with pytest.raises(grpc.RpcError, match="came without its message"):
                 await asyncio.wait_for(begin(nothing()), SECONDS / 2)
-        assert admitted == ["test"] * 6
+            assert admitted == ["test"] * 6
+            listen: Any = channel.stream_stream("/test/Repeat")
+            with pytest.raises(grpc.RpcError, match="did not come in time"):
+                await asyncio.wait_for(listen(silence()).read(), SECONDS / 2)
+            assert admitted == ["test"] * 8
         await server.stop(None)
 
     with tempfile.TemporaryDirectory(prefix="synod-") as folder:

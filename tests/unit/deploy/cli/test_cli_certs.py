@@ -133,6 +133,20 @@ def test_a_renewal_is_told_from_another_key(certs: Path, config: Path) -> None:
         assert ("ANOTHER KEY" in ending.out) == ("KEY" in told)
 
 
+def test_a_revoked_key_is_not_taken_for_a_renewal(certs: Path, config: Path) -> None:
+    request, key = config.parent / "north.csr", config.parent / "north.key"
+    synod("party", "request-certificate", "--config", config)
+    synod("certs", "sign", certs, request, "--yes")
+    synod("certs", "revoke", certs, "north")
+    assert synod("party", "request-certificate", "--config", config).code == 0
+    ending = synod("certs", "sign", certs, request, "--yes")
+    assert "was revoked. Its holder moves the old key away" in complaint(ending, 3)
+    assert "renewal" not in ending.out
+    key.unlink()
+    assert synod("party", "request-certificate", "--config", config).code == 0
+    assert "ANOTHER KEY" in synod("certs", "sign", certs, request, "--yes").out
+
+
 def test_the_hosts_of_a_curator_are_shown(certs: Path, tmp_path: Path) -> None:
     config = tmp_path / "curator.yaml"
     tls = {"ca": "ca.pem", "certificate": "main.pem", "key": "main.key"}

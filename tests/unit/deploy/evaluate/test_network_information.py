@@ -113,6 +113,8 @@ def test_models_that_are_none(tmp_path: Path) -> None:
         assert "cannot be read as the model" in refusal(path, study_of())
     for network in ([[-1, []]], [["0", []]], [[0, 1]]):
         assert "cannot be read as the model" in refusal(write_model(path, network=network), study_of())
+    path.write_bytes(b"[" * 100)
+    assert "m.json is nested more than 64 deep." in refusal(path, study_of())
     path.unlink()
     assert "cannot be read as the model" in refusal(path, study_of())
 
