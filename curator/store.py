@@ -71,6 +71,17 @@ class Store:
         rows = self._rows("SELECT study, document, created, outcome, reason FROM studies ORDER BY created DESC, name")
         return [_record(row) for row in rows]
 
+    def open_studies(self) -> list[StudyRecord]:
+        """The studies that have not ended."""
+        columns = "study, document, created, outcome, reason"
+        rows = self._rows(f"SELECT {columns} FROM studies INDEXED BY open_studies WHERE outcome IS NULL")  # noqa: S608
+        return sorted((_record(row) for row in rows), key=lambda record: record.study.name)
+
+    def count_ended(self) -> dict[State, int]:
+        """How many studies have ended, by outcome."""
+        rows = self._rows("SELECT outcome, count(*) FROM studies WHERE outcome IS NOT NULL GROUP BY outcome")
+        return {State(outcome): number for outcome, number in rows}
+
     def pending_studies(self, party: str, skip: Set[bytes], *, most_ended: int) -> list[PendingStudy]:
         """The studies of a party that have not ended, newest first, and some of those whose end it has not
         acknowledged; none of `skip`. What is read grows with the open studies, `skip` and `most_ended` alone.

@@ -72,6 +72,11 @@ class StudyHandler:
         records = [self._store.study_named(name)] if name else self._store.studies()
         return [self._describe(record) for record in records]
 
+    @property
+    def halted(self) -> int:
+        """How many open studies cannot go on."""
+        return len(self._halted)
+
     def release_files(self, name: str) -> list[Path]:
         """The files of a published study."""
         record = self._store.study_named(name)

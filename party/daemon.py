@@ -44,7 +44,9 @@ OUTCOMES = {
 
 
 class Daemon:
-    """One party's daemon over one ledger."""
+    """One party's daemon over one ledger. `waiting_since` says of studies that wait for something here, by hash, since
+    when; it is replaced and never changed, so that another thread may read it.
+    """
 
     def __init__(
         self,
@@ -67,6 +69,7 @@ class Daemon:
         self._client = CuratorClient(settings, identity)
         self._reminder = ExpiryReminder(settings.tls)
         self._waiting: set[bytes] = set()
+        self.waiting_since: dict[bytes, int] = {}
         self._finished: set[bytes] = set()
         self._reported: set[bytes] = set()
         self._failures = 0
@@ -106,9 +109,11 @@ class Daemon:
             self._report_revocations()
             self._look_at_certificate()
             moves = self._client.pull(self._ledger.head(), skip, wait)
+            self._tell_contact(True)
             self._waiting.clear()
             for move in moves:
                 self._make(move)
+            self.waiting_since = {study: self.waiting_since.get(study, self._now()) for study in self._waiting}
 
     def _look_at_certificate(self) -> None:
         """Uses a renewed certificate without a restart, and says once a day if this one expires soon."""
@@ -151,12 +156,24 @@ class Daemon:
         if skew > LARGEST_SKEW_SECONDS:
             log.warning("this machine's clock and the curator's differ", extra={"seconds": round(skew)})
 
+    def _check_alone(self) -> None:
+        """Refuses to charge anything anew if the curator has seen another copy of this ledger since the greeting.
+
+        Guarantee: of two copies that serve at once, the one that the curator has not seen ends here, before it charges
+        and without declining, so that the other can go on with the study.
+        """
+        greeting = self._client.greet(self._ledger.head())
+        if greeting.highest is not None:
+            check_not_behind(self._ledger, self._identity, greeting.highest)
+
     def _make(self, move: pb.Move) -> None:
         """Makes one move; what cannot be made is declined, and the rest goes on."""
         if len(move.study_hash) != HASH_BYTES:
             log.warning("the curator names a study by something that is not a hash")
             return
         context = {"study": move.study_name, "hash": move.study_hash.hex()[:16]}
+        if move.kind == pb.MOVE_KIND_ANSWER and self._ledger.answer(move.study_hash, move.label) is None:
+            self._check_alone()
         try:
             self._carry_out(move)
         except Exception as failure:
