@@ -3,6 +3,7 @@ release, rests on. Texts are short, so that they outlive other changes; one that
 """
 
 from tests.mutants.edit import Edit
+from tests.mutants.operations import OPERATIONS
 
 PRIVACY = "tests/unit/common/privacy"
 CRYPTO = "tests/unit/common/crypto"
@@ -641,4 +642,14 @@ CURATOR_CHECKS = (
     ),
 )
 
-EDITS = (*NOISE, *ACCOUNTING, *SENSITIVITY, *CRYPTOGRAPHY, *STATEMENTS, *PARTY_CHECKS, *LEDGER, *CURATOR_CHECKS)
+EDITS = (
+    *NOISE,
+    *ACCOUNTING,
+    *SENSITIVITY,
+    *CRYPTOGRAPHY,
+    *STATEMENTS,
+    *PARTY_CHECKS,
+    *LEDGER,
+    *CURATOR_CHECKS,
+    *OPERATIONS,
+)
