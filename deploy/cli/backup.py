@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -93,7 +93,7 @@ def restore(
     The state folder must have no ledger. With - as FILE the backup comes from standard input.
     """
     from synod.party.client import CuratorClient, Greeting  # noqa: PLC0415  (pulls in grpc)
-    from synod.party.operations.restore import examine, place, unpacked  # noqa: PLC0415  (pulls in grpc)
+    from synod.party.operations.restore import examine, place, reserved, unpacked  # noqa: PLC0415  (pulls in grpc)
 
     settings = load_settings(PartySettings, config)
     passphrase = read_passphrase(passphrase_file or settings.passphrase_file)
@@ -105,7 +105,8 @@ def restore(
         finally:
             client.close()
 
-    with _source(file) as source, unpacked(settings, source, passphrase) as found:
+    alone = nullcontext() if check else reserved(settings)  # a check may be made beside the daemon
+    with _source(file) as source, alone, unpacked(settings, source, passphrase) as found:
         say(f"A backup of {found.name} and its dataset {found.dataset}, made {_time(found.made)} UTC")
         if not identity_only:
             asked = None if offline else greet

@@ -58,22 +58,27 @@ class Backup:
 
 
 @contextmanager
+def reserved(settings: PartySettings) -> Iterator[None]:
+    """Holds the state folder, so that no daemon serves from it, and removes what a restore that was killed has left."""
+    with exclusive_lock(settings.state):
+        for left in settings.state.glob(f"{STAGING}*"):
+            shutil.rmtree(left)
+        yield
+
+
+@contextmanager
 def unpacked(settings: PartySettings, source: IO[bytes], passphrase: bytes | None) -> Iterator[Backup]:
-    """Unpacks a backup inside of the state folder, which nobody else may use meanwhile; it is gone after the block."""
-    known = settings.state.exists()
+    """Unpacks a backup inside of the state folder; it is gone after the block, unless it was put in its place."""
+    known = (settings.state / LEDGER_FILE).exists() or identity_path(settings).exists()
+    settings.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder = Path(mkdtemp(dir=settings.state, prefix=STAGING))
     try:
-        with exclusive_lock(settings.state):
-            for left in settings.state.glob(f"{STAGING}*"):  # by a restore that was killed
-                shutil.rmtree(left)
-            folder = Path(mkdtemp(dir=settings.state, prefix=STAGING))
-            try:
-                hashes = _unpack(_opened(source, passphrase), folder)
-                yield _read_contents(settings, folder, hashes)
-            finally:
-                shutil.rmtree(folder)
+        hashes = _unpack(_opened(source, passphrase), folder)
+        yield _read_contents(settings, folder, hashes)
     finally:
+        shutil.rmtree(folder)
         if not known and {path.name for path in settings.state.glob("*")} <= {"process.lock"}:
-            shutil.rmtree(settings.state)
+            shutil.rmtree(settings.state, ignore_errors=True)  # a volume's folder stays
 
 
 def _opened(source: IO[bytes], passphrase: bytes | None) -> Readable:

@@ -23,7 +23,7 @@ from synod.party.approval import check_study, identity_path, initialize, reserve
 from synod.party.client import Greeting
 from synod.party.ledger import LEDGER_FILE, Head, Ledger
 from synod.party.operations.backup import CONTENTS_FILE, copy_ledger, write_backup
-from synod.party.operations.restore import examine, place, unpacked
+from synod.party.operations.restore import examine, place, reserved, unpacked
 from synod.party.table.snapshot import drop_snapshot, load_snapshot
 from synod.v1 import party_pb2 as pb
 from tests.support.keys import CURATOR, identity_of
@@ -109,7 +109,7 @@ def restore(
     greet: Greet | None = None,
     exports: Iterable[Path] = (),
 ) -> list[str]:
-    with unpacked(settings, io.BytesIO(data), passphrase) as found:
+    with reserved(settings), unpacked(settings, io.BytesIO(data), passphrase) as found:
         lines = list(examine(settings, found, greet=greet, releases=(), exports=exports))
         place(settings, found, identity_only=False)
     return lines
