@@ -169,7 +169,8 @@ def test_the_file_is_for_its_owner_and_whole_or_not_there(tmp_path: Path) -> Non
 
 def test_it_is_of_one_moment(settings: PartySettings, monkeypatch: pytest.MonkeyPatch) -> None:
     """The study ends while the ledger is copied: the copy is made again, and neither has nor misses its snapshot."""
-    copy, made = Ledger.copy, []
+    copy = Ledger.copy
+    made: list[bytes] = []
 
     def interrupted(self: Ledger) -> bytes:
         data = copy(self)
@@ -334,7 +335,7 @@ def test_a_member_that_is_missing_or_another_is_noticed(
     settings: PartySettings, elsewhere: PartySettings, name: str
 ) -> None:
     data = back_up(settings)
-    refusal(elsewhere, repacked(data, lambda files: files.pop(name)), "not whole", Code.CHECK_FAILED)  # type: ignore[arg-type,return-value]
+    refusal(elsewhere, repacked(data, lambda files: files.pop(name)), "not whole", Code.CHECK_FAILED)  # type: ignore[arg-type]
     refusal(elsewhere, repacked(data, lambda files: files.update({name: b"{}"})), "not whole", Code.CHECK_FAILED)
 
 

@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import numpy as np
-
 from synod.common.runtime.metrics import render
 from synod.common.study.study import Study
 from synod.party.operations.metrics import Contact, describe_party
@@ -51,7 +49,7 @@ def test_no_metric_changes_between_neighbouring_tables(tmp_path: Path) -> None:
     texts = {after_an_answer(tmp_path / "first", study, members, table)}
     for row in (0, -1):
         for column in range(len(table)):
-            changed = [np.array(codes) for codes in table]
+            changed = [codes.copy() for codes in table]
             changed[column][row] ^= 1
             texts.add(after_an_answer(tmp_path / f"{row}-{column}", study, members, changed))
     assert len(texts) == 1
