@@ -22,6 +22,7 @@ from synod.party.account import ApprovalState
 from synod.party.approval import check_study, identity_path, initialize, reserve, revoke, snapshot_folder
 from synod.party.client import Greeting
 from synod.party.ledger import LEDGER_FILE, Head, Ledger
+from synod.party.operations import restore as restore_module
 from synod.party.operations.backup import CONTENTS_FILE, copy_ledger, write_backup
 from synod.party.operations.restore import examine, place, reserved, unpacked
 from synod.party.table.snapshot import drop_snapshot, load_snapshot
@@ -372,6 +373,36 @@ def test_the_identity_alone_makes_a_ledger_that_counts_as_lost(
     ledger = Ledger.open(elsewhere.state)
     assert ledger.account().history_lost
     ledger.close()
+
+
+@pytest.mark.parametrize("step", ["write_private_file", "snapshot_folder", "sync_folder"])
+def test_a_restore_that_ends_in_the_middle_leaves_no_ledger_and_can_be_made_again(
+    settings: PartySettings, elsewhere: PartySettings, step: str
+) -> None:
+    """Before the identity is in its place, before the snapshots are, and before the ledger is."""
+    data = back_up(settings)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(restore_module, step, interrupt)
+        with (
+            pytest.raises(KeyboardInterrupt),
+            reserved(elsewhere),
+            unpacked(elsewhere, io.BytesIO(data), None) as found,
+        ):
+            place(elsewhere, found, identity_only=False)
+    assert not (elsewhere.state / LEDGER_FILE).exists()
+    restore(elsewhere, data)
+    assert head_of(elsewhere) == head_of(settings)
+    assert "its snapshot is the table" in restore_again(elsewhere)
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def restore_again(settings: PartySettings) -> str:
+    """What a check of a backup of this party says of its study."""
+    with unpacked(settings, io.BytesIO(back_up(settings)), None) as found:
+        return list(examine(settings, found, greet=None, releases=(), exports=()))[1]
 
 
 def test_what_a_killed_restore_left_is_removed(settings: PartySettings, elsewhere: PartySettings) -> None:
