@@ -10,7 +10,7 @@ PROTOS := proto/synod/v1/party.proto proto/synod/v1/query.proto proto/synod/v1/s
 COMPOSE := $(shell command -v docker-compose || echo docker compose)
 
 .PHONY: image wheel demo-docker demo test coverage test-slow mutants fuzz lint format protos check-protos land-protos bench \
-  bench-quick bench-crypto bench-counting bench-polling bench-crowd lock clean
+  bench-quick bench-crypto bench-counting bench-polling bench-crowd sbom audit-dependencies lock clean
 
 $(STAMP): requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -24,8 +24,9 @@ demo: $(STAMP)
 	rm -rf demo-release
 	$(BIN)/synod demo --out demo-release
 
+# BASE_IMAGE=python:3.11-slim@sha256:... pins what it starts from.
 image:
-	docker build --quiet --file deploy/Dockerfile --tag synod:$(VERSION) . \
+	docker build --quiet --file deploy/Dockerfile --tag synod:$(VERSION) $(if $(BASE_IMAGE),--build-arg BASE_IMAGE=$(BASE_IMAGE)) . \
 	  || { echo "If python:3.11-slim cannot be pulled here, deploy/base-image makes it from Debian's packages."; exit 1; }
 
 # The sdist and, built from it, the wheel.
@@ -118,6 +119,16 @@ bench-polling: $(STAMP)
 
 bench-crowd: $(STAMP)
 	$(BIN)/python -m bench.crowd
+
+# What is shipped, as a CycloneDX list of components: from the lock file alone, so the same for the same lock file.
+sbom: $(STAMP)
+	mkdir -p build
+	$(BIN)/python -m synod.deploy.sbom requirements.lock > build/sbom.cdx.json
+	@echo "build/sbom.cdx.json"
+
+# Known weaknesses of what is shipped. Needs pip-audit, and a database that it can reach; skips where either is missing.
+audit-dependencies:
+	.ci/audit requirements.lock
 
 # The runtime pins are a part of the development pins, so that what is tested is what is shipped.
 lock:

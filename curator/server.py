@@ -17,6 +17,7 @@ from synod.common.crypto.certificates import (
     Role,
     TlsPair,
     check_own_certificate,
+    days_left,
     read_changed_tls,
     read_tls,
 )
@@ -24,12 +25,15 @@ from synod.common.crypto.revocations import Revocations, read_revocations
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.health import tell_health
 from synod.common.runtime.locks import exclusive_lock
+from synod.common.runtime.metrics import Metric, serve_metrics
+from synod.common.runtime.notify import PING, notify, ping_seconds
 from synod.common.runtime.settings import CuratorSettings
 from synod.common.runtime.watched import Watched
 from synod.common.runtime.wire import open_server, server_credentials
 from synod.curator.callers.access import Access
 from synod.curator.callers.quotas import MOST_CALLS, Quotas
 from synod.curator.context import Changes, Context
+from synod.curator.metrics import describe_curator
 from synod.curator.rotation import load_identity, require_current
 from synod.curator.rpc import PartyServicer, StudyServicer
 from synod.curator.store import Store
@@ -76,10 +80,13 @@ async def serve(settings: CuratorSettings) -> None:
         studies.resume()
         await server.start()
         await _set_health(ready, health_pb2.HealthCheckResponse.SERVING)
-        tell(True)
-        (settings.state / "port").write_text(str(port))
-        log.info("serving", extra={"port": port, "fingerprint": identity.fingerprint})
-        await _stop_signal(ExpiryReminder(settings.tls))
+        with serve_metrics(settings.metrics, lambda: _describe(settings, context, studies)):
+            tell(True)
+            (settings.state / "port").write_text(str(port))
+            log.info("serving", extra={"port": port, "fingerprint": identity.fingerprint})
+            notify("READY=1", "STATUS=serving")
+            await _stop_signal(ExpiryReminder(settings.tls))
+        notify("STOPPING=1")
         tell(False)
         await _set_health(ready, health_pb2.HealthCheckResponse.NOT_SERVING)
         context.changes.close()
@@ -121,6 +128,7 @@ def _reject(error: SynodError) -> None:
 async def _stop_signal(reminder: ExpiryReminder) -> None:
     """Waits for a signal, and says meanwhile once a day which certificate expires soon."""
     stop = asyncio.Event()
+    pings = asyncio.create_task(_ping())
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     while not stop.is_set():
@@ -128,3 +136,16 @@ async def _stop_signal(reminder: ExpiryReminder) -> None:
             log.warning("a certificate expires", extra={"why": told})
         with suppress(TimeoutError):
             await asyncio.wait_for(stop.wait(), REMINDER_SECONDS)
+    pings.cancel()
+
+
+async def _ping() -> None:
+    """Says that the event loop runs, as often as systemd asks for."""
+    if seconds := ping_seconds():
+        while True:
+            notify(PING)
+            await asyncio.sleep(seconds)
+
+
+def _describe(settings: CuratorSettings, context: Context, studies: StudyHandler) -> list[Metric]:
+    return describe_curator(context, halted=studies.halted, days_left=days_left(settings.tls, now=datetime.now(UTC)))

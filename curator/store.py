@@ -94,6 +94,11 @@ class Store:
         ((count,),) = self._rows(f"SELECT count(*) {older}", after)
         return [bytes(study_hash) for (study_hash,) in hashes], int(count) - len(hashes)
 
+    def count_ended(self) -> dict[State, int]:
+        """How many studies have ended, by outcome."""
+        rows = self._rows("SELECT outcome, count(*) FROM studies WHERE outcome IS NOT NULL GROUP BY outcome")
+        return {State(outcome): number for outcome, number in rows}
+
     def pending_studies(
         self, party: str, keys: Sequence[str], skip: Set[bytes], *, most_ended: int
     ) -> list[PendingStudy]:

@@ -91,6 +91,11 @@ class StudyHandler:
             await asyncio.sleep(0)
         return listed, older + len(hashes) - len(listed)
 
+    @property
+    def halted(self) -> int:
+        """How many open studies cannot go on."""
+        return len(self._halted)
+
     def release_files(self, name: str) -> list[Path]:
         """The files of a published study."""
         record = self._store.study_named(name)

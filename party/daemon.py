@@ -50,7 +50,9 @@ OUTCOMES = {
 
 
 class Daemon:
-    """One party's daemon over one ledger."""
+    """One party's daemon over one ledger. `waiting_since` says of studies that wait for something here, by hash, since
+    when; it is replaced and never changed, so that another thread may read it.
+    """
 
     def __init__(
         self,
@@ -73,6 +75,7 @@ class Daemon:
         self._client = CuratorClient(settings, identity)
         self._reminder = ExpiryReminder(settings.tls)
         self._waiting: set[bytes] = set()
+        self.waiting_since: dict[bytes, int] = {}
         self._finished: set[bytes] = set()
         self._reported: set[bytes] = set()
         self._failures = 0
@@ -114,9 +117,11 @@ class Daemon:
             self._report_revocations()
             self._look_at_certificate()
             moves = self._client.pull(self._ledger.head(), skip, wait)
+            self._tell_contact(True)
             self._waiting.clear()
             for move in moves:
                 self._make(move)
+            self.waiting_since = {study: self.waiting_since.get(study, self._now()) for study in self._waiting}
 
     def _look_at_certificate(self) -> None:
         """Uses a renewed certificate without a restart, and says once a day if this one expires soon."""
@@ -154,13 +159,25 @@ class Daemon:
             raise refused("the curator's key is not the one that `curator` pins.", ANOTHER_CURATOR)
         self._curator_key = greeting.curator
         # 3
-        check_not_rotated(self._ledger.account(), self._identity, greeting.rotations)
-        if greeting.highest is not None:
-            check_not_behind(self._ledger, self._identity, greeting.highest)
+        self._check_newest(greeting)
         # 4
         skew = abs(greeting.unix_seconds - self._clock())
         if skew > LARGEST_SKEW_SECONDS:
             log.warning("this machine's clock and the curator's differ", extra={"seconds": round(skew)})
+
+    def _check_alone(self) -> None:
+        """Refuses to charge anything anew if the curator has seen another copy of this ledger since the greeting.
+
+        Guarantee: of two copies that serve at once, the one that the curator has not seen ends here, before it charges
+        and without declining, so that the other can go on with the study.
+        """
+        self._check_newest(self._client.greet(self._ledger.head()))
+
+    def _check_newest(self, greeting: Greeting) -> None:
+        """Refuses an old copy: the curator shows what this party has signed and its ledger does not have."""
+        check_not_rotated(self._ledger.account(), self._identity, greeting.rotations)
+        if greeting.highest is not None:
+            check_not_behind(self._ledger, self._identity, greeting.highest)
 
     def _make(self, move: pb.Move) -> None:
         """Makes one move; what cannot be made is declined, and the rest goes on.
@@ -176,6 +193,8 @@ class Daemon:
             self._complain(move, unsigned)
             self._waiting.add(move.study_hash)
             return
+        if move.kind == pb.MOVE_KIND_ANSWER and self._ledger.answer(move.study_hash, move.label) is None:
+            self._check_alone()
         try:
             self._carry_out(move)
         except Exception as failure:

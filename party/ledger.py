@@ -9,7 +9,7 @@ import json
 import secrets
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -191,6 +191,12 @@ class Ledger:
         """The stored answer to a round, if there is one."""
         rows = self._rows("SELECT header, payload FROM answers WHERE study = ? AND label = ?", study_hash, label)
         return StoredAnswer(dict(_decode(rows[0][0])), bytes(rows[0][1])) if rows else None
+
+    def copy(self) -> bytes:
+        """The whole database as it is at one moment, by SQLite's own online backup: whoever writes may go on."""
+        with storage_errors(None), closing(sqlite3.connect(":memory:")) as memory:
+            self._connection.backup(memory)
+            return memory.serialize()
 
     # Writing
 

@@ -199,6 +199,12 @@ def describe_expiry(files: TlsFiles, *, now: datetime) -> list[str]:
     return told
 
 
+def days_left(files: TlsFiles, *, now: datetime) -> dict[str, int]:
+    """The whole days that one's own certificate and the authority's are still valid; negative after their end."""
+    paths = {"own": files.certificate, "authority": files.ca}
+    return {which: (_load(path).not_valid_after_utc - now).days for which, path in paths.items()}
+
+
 class ExpiryReminder:
     """Says what expires soon, once a day."""
 

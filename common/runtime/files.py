@@ -1,27 +1,42 @@
 """Files that must be there after a crash of the machine, and files that only their owner may read."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from synod.common.runtime.errors import invalid
 
 
 def write_private_file(path: Path, data: bytes) -> None:
     """Creates a file that only its owner may read; durable, whole or not at all, and never over another."""
+    with new_private_file(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def new_private_file(path: Path) -> Iterator[BinaryIO]:
+    """The same for what is written in parts: the file is there once the block has ended well."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(f"{path.name}.draft")
     draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        _publish(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+    sync_folder(path.parent)
+
+
+def _publish(draft: Path, path: Path) -> None:
     try:
         os.link(draft, path)
     except FileExistsError:
         raise invalid(f"{path} is there already.", "Move it away first if it is no longer needed.") from None
-    finally:
-        draft.unlink()
-    sync_folder(path.parent)
 
 
 def erase_file(path: Path) -> None:

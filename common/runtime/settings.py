@@ -6,6 +6,7 @@ Paths in a file are relative to the file. Unknown keys are refused.
 import re
 from decimal import Decimal
 from fractions import Fraction
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
 
@@ -33,6 +34,26 @@ def _check_address(text: str) -> str:
 
 
 Address = Annotated[str, AfterValidator(_check_address)]
+
+
+def _check_metrics(text: str) -> str:
+    """Whoever can connect there is shown everything, so it must be a place that only this machine can reach."""
+    if re.fullmatch(r"unix:/\S{1,99}", text):
+        return text
+    host = _check_address(text).rpartition(":")[0].strip("[]")
+    try:
+        is_local = ip_address(host).is_loopback
+    except ValueError:
+        is_local = False
+    if not is_local:
+        raise RuleError(
+            "must be an address of loopback, or a Unix socket",
+            "Write such as 127.0.0.1:9464, [::1]:9464 or unix:/run/synod/metrics.sock.",
+        )
+    return text
+
+
+Metrics = Annotated[str, AfterValidator(_check_metrics)]
 # gRPC dials directly, and says so only in its own log, where it cannot read a proxy's address: refuse that here.
 Proxy = Annotated[str, Field(pattern=r"^http://([^\s/@]+@)?[^\s/:@]+:[0-9]{1,5}$")]
 
@@ -108,6 +129,7 @@ class PartySettings(_Settings):
     proxy: Proxy | None = None
     workers: Annotated[int, Field(ge=1, le=256)] = 1
     health: _PathText | None = None
+    metrics: Metrics | None = None
     passphrase_file: _PathText | None = None
 
     @property
@@ -130,6 +152,7 @@ class CuratorSettings(_Settings):
     revoked: _PathText | None = None
     workers: Annotated[int, Field(ge=1, le=256)] = 1
     health: _PathText | None = None
+    metrics: Metrics | None = None
     passphrase_file: _PathText | None = None
 
 

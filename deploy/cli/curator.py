@@ -8,7 +8,7 @@ import click
 from synod.common.crypto.certificates import Holder, Role
 from synod.common.runtime.settings import CuratorSettings, load_settings
 from synod.deploy.cli.certs import write_request
-from synod.deploy.cli.terminal import Example, command, require_assertions, say, serving
+from synod.deploy.cli.terminal import Example, command, require_assertions, say, serving, stay_option
 
 config_option = click.option(
     "--config", "config", type=click.Path(path_type=Path), default=Path("curator.yaml"), show_default=True,
@@ -23,14 +23,15 @@ def curator() -> None:
 
 @curator.command(name="serve", cls=Example, example="synod curator serve --config curator.yaml")
 @config_option
+@stay_option
 @command
-def serve_curator(config: Path) -> None:
+def serve_curator(config: Path, stay: bool) -> None:
     """Serve parties and operators over mutual TLS until stopped."""
     from synod.curator.server import serve  # noqa: PLC0415  (pulls in grpc)
 
     require_assertions()
     settings = load_settings(CuratorSettings, config)
-    with serving():
+    with serving(stay=stay, health=settings.health):
         asyncio.run(serve(settings))
 
 

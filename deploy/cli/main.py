@@ -2,6 +2,7 @@
 
 import click
 
+from synod.deploy.cli.backup import backup, restore
 from synod.deploy.cli.certs import certs
 from synod.deploy.cli.curator import curator
 from synod.deploy.cli.evaluate import evaluate_command
@@ -20,3 +21,5 @@ def main() -> None:
 
 for command in (certs, curator, demo, evaluate_command, launch_command, party, study_group, trust, verify):
     main.add_command(command)
+for command in (backup, restore):
+    party.add_command(command)

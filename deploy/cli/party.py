@@ -2,7 +2,6 @@
 
 import json
 import re
-import signal
 import sys
 import time
 from datetime import UTC, datetime
@@ -13,13 +12,12 @@ from typing import Any
 
 import click
 
-from synod.common.crypto.certificates import Holder, Role, check_own_certificate
+from synod.common.crypto.certificates import Holder, Role
 from synod.common.privacy.conversion import spent_epsilon
 from synod.common.privacy.cost import Cost
 from synod.common.protocol.manifest import verify_release
 from synod.common.protocol.plan import plan_study
 from synod.common.runtime.errors import OUTCOMES, Code, SynodError, invalid
-from synod.common.runtime.locks import exclusive_lock
 from synod.common.runtime.settings import PartySettings, load_settings
 from synod.common.study.promise import describe_cost, explain_delta, explain_several_rows, name_budget
 from synod.common.study.schema import write_decimal, write_delta
@@ -35,11 +33,11 @@ from synod.deploy.cli.terminal import (
     say_json,
     serving,
     show_table,
+    stay_option,
 )
 from synod.party.account import ApprovalState
 from synod.party.approval import (
     check_study,
-    drop_ended_snapshots,
     initialize,
     is_history_lost,
     load_identity,
@@ -48,7 +46,6 @@ from synod.party.approval import (
 )
 from synod.party.ledger import Ledger
 from synod.party.release import compare_release
-from synod.party.rotation import require_current
 from synod.party.table.encode import TableError
 
 config_option = click.option(
@@ -317,24 +314,13 @@ def doctor(config: Path, study: Path | None) -> None:
 
 @party.command(cls=Example, example="synod party serve --config party.yaml")
 @config_option
+@stay_option
 @command
-def serve(config: Path) -> None:
+def serve(config: Path, stay: bool) -> None:
     """Run the daemon: dial the curator, answer what was approved."""
-    from synod.common.runtime.health import tell_health  # noqa: PLC0415  (pulls in grpc)
-    from synod.party.daemon import Daemon  # noqa: PLC0415  (pulls in grpc)
+    from synod.deploy.cli.serve import serve_party  # noqa: PLC0415  (pulls in grpc)
 
     require_assertions()
     settings = _settings(config)
-    check_own_certificate(settings.tls, Role.PARTY, settings.name, now=datetime.now(UTC))
-    with serving(), exclusive_lock(settings.state), tell_health(settings.health) as tell:
-        ledger = Ledger.open(settings.state)
-        identity = load_identity(settings)
-        require_current(ledger.account(), identity)
-        drop_ended_snapshots(settings, ledger.account())
-        daemon = Daemon(settings, ledger, identity, clock=time.time, tell_contact=tell)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: daemon.stop())
-        try:
-            daemon.run()
-        finally:
-            ledger.close()
+    with serving(stay=stay, health=settings.health):
+        serve_party(settings)

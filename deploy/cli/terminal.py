@@ -2,7 +2,9 @@
 
 import json
 import logging
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +28,7 @@ EXIT_CODES = (
     "Exit codes: 0 done, 1 failed, 2 usage or invalid input, 3 refused by policy or budget, "
     "4 cannot reach or authenticate, 5 check failed."
 )
+REFUSALS = {Code.INVALID, Code.REFUSED, Code.UNAUTHENTICATED, Code.NOT_ON_ROSTER, Code.CHECK_FAILED}
 screen = Console(highlight=False, soft_wrap=True)
 errors = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -47,6 +50,11 @@ def show_table(headings: list[str], rows: list[list[str]], title: str = "") -> N
     for row in rows:
         table.add_row(*row)
     screen.print(table, markup=False)
+
+
+def tell_aside(text: str) -> None:
+    """One line on stderr, where stdout may carry a file."""
+    errors.print(text, markup=False)
 
 
 def complain(error: SynodError) -> None:
@@ -85,15 +93,39 @@ def require_assertions() -> None:
         raise refused("Python runs without assertions, and so no daemon starts.", "Leave out -O and PYTHONOPTIMIZE.")
 
 
+stay_option = click.option(
+    "--stay", is_flag=True,
+    help="Where a person has to look, do not end but stay, not ready: for what would start it again for ever.",
+)  # fmt: skip
+
+
 @contextmanager
-def serving() -> Iterator[None]:
-    """A daemon's work: from here on all that it says is a line of its log, also why it ends."""
+def serving(*, stay: bool = False, health: Path | None = None) -> Iterator[None]:
+    """A daemon's work: from here on all that it says is a line of its log, also why it ends.
+
+    With `stay`, a daemon that is refused serves nothing but its health, which is not well, until it is stopped. What it
+    held is free by then, so that its operator can put things right beside it.
+    """
     start_logging()
     try:
         yield
     except SynodError as error:
+        code = OUTCOMES[error.code].exit_code
+        if stay and error.code in REFUSALS:
+            log.error("refused, and staying", extra={"why": str(error), "exit_code": code})  # noqa: TRY400
+            _await_stop(health)
         log.error("ended", extra={"why": str(error)})  # noqa: TRY400  (the sentence says it; no frames)
-        sys.exit(OUTCOMES[error.code].exit_code)
+        sys.exit(code)
+
+
+def _await_stop(health: Path | None) -> None:
+    from synod.common.runtime.health import tell_health  # noqa: PLC0415  (pulls in grpc)
+
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    with tell_health(health):
+        stopped.wait()
 
 
 spreadsheet_option = click.option(

@@ -27,6 +27,7 @@ POLL_SECONDS = 0.2
 LAST_LINES = "20"
 CONFINEMENT = (
     "--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--pids-limit", "256",
+    "--memory", "4g", "--log-driver", "json-file", "--log-opt", "max-size=10m", "--log-opt", "max-file=3",
     "--tmpfs", "/tmp", "--tmpfs", f"/run/synod:uid={USER_ID},gid={USER_ID},mode=0700",  # noqa: S108  (its own)
 )  # fmt: skip
 

@@ -54,6 +54,11 @@ def check_confined(fleet: Fleet, name: str) -> None:
     assert container["HostConfig"]["ReadonlyRootfs"]
     assert container["HostConfig"]["CapDrop"] == ["ALL"]
     assert not container["HostConfig"]["Privileged"]
+    assert container["HostConfig"]["Memory"] == 4 << 30
+    assert container["HostConfig"]["LogConfig"] == {
+        "Type": "json-file",
+        "Config": {"max-file": "3", "max-size": "10m"},
+    }
     assert [mount["Destination"] for mount in container["Mounts"] if mount["RW"]] == ["/var/lib/synod"]
     users = docker("top", fleet.daemons.container(name), "-eo", "pid,uid").splitlines()[1:]
     assert {line.split()[1] for line in users} == {"10001"}

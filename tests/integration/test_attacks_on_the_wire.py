@@ -297,11 +297,10 @@ def test_a_clone_at_the_same_time_sends_the_very_same_bytes(copied: Site, finish
     ends = (spb.STUDY_STATE_PUBLISHED, spb.STUDY_STATE_ABORTED)
     ended = until("the study ends", lambda: (status := copied.status()).state in ends and status)
     own, cloned = (answers(path, copied.study.digest()) for path in (copied.config(BAD), config))
-    if ended.state == spb.STUDY_STATE_PUBLISHED:
-        assert read_release(copied.release_folder()) == read_release(finished[0].release_folder())
-        assert set(own) | set(cloned) == {"moments", "rows"}
-    else:  # one of the two missed a round that the other answered, and does not skip a step of the plan
-        assert ended.reason.startswith(f"{BAD} declined")
+    # One of the two may miss a round that the other answered; it ends then, and declines nothing.
+    assert ended.state == spb.STUDY_STATE_PUBLISHED, ended.reason
+    assert read_release(copied.release_folder()) == read_release(finished[0].release_folder())
+    assert set(own) | set(cloned) == {"moments", "rows"}
     for label in set(own) & set(cloned):
         assert own[label] == cloned[label]
     for path in (copied.config(BAD), config):

@@ -3,6 +3,7 @@ release, rests on. Texts are short, so that they outlive other changes; one that
 """
 
 from tests.mutants.edit import Edit
+from tests.mutants.operations import OPERATIONS
 
 PRIVACY = "tests/unit/common/privacy"
 CRYPTO = "tests/unit/common/crypto"
@@ -1137,4 +1138,5 @@ EDITS = (
     *NOTICES,
     *HEADS,
     *CALLERS,
+    *OPERATIONS,
 )

@@ -212,6 +212,17 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return desk
 
 
+@runs("docs/party-operator.md", "Back up", "When the machine is lost")
+def test_a_party_comes_back_from_its_backup(blocks: Blocks, site: Site) -> None:
+    site.start_curator()
+    here = site.config("north").parent
+    assert "Nothing was restored." in run(blocks.script("Back up"), here)
+    shutil.rmtree(here / "state")
+    told = run(blocks.script("When the machine is lost"), here)
+    assert "Restored. The old machine must never serve again." in told
+    assert "FAIL" not in told
+
+
 @runs("docs/analyst.md", "Check it first")
 def test_an_analyst_checks_a_release(blocks: Blocks, desk: Path) -> None:
     told = run(blocks.script("Check it first"), desk)

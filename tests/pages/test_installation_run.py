@@ -233,8 +233,8 @@ def curator_key(curator: Machine) -> str:
 
 def restore_party(party: Machine) -> None:
     party.follow("Back up and restore (1)")
-    with tarfile.open(party.home / f"{party.name}-state.tar") as archive:
-        assert {"./identity.pem", "./ledger.sqlite"} <= set(archive.getnames())
+    with tarfile.open(party.home / f"{party.name}.backup") as archive:
+        assert {"identity.pem", "ledger.sqlite", "contents.json"} <= set(archive.getnames())
     exported = json.loads((party.home / f"{party.name}-ledger.json").read_text())
     assert exported["entries"][-1]["kind"] == "closed"
 

@@ -16,7 +16,7 @@ from synod.party.approval import revoke, snapshot_folder
 from tests.support.simulation import LEGAL_MOVES, SimulatedSite, World, run_world
 from tests.support.studies import NAMES
 
-SUBMIT_CALL = 4
+SUBMIT_CALL = 5  # after greet, pull, greet again before a charge, document and query
 
 
 def assert_all_closed(world: World, spent: dict[str, str]) -> None:

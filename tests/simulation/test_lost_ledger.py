@@ -2,7 +2,7 @@
 
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,10 +10,12 @@ import pytest
 from synod.common.privacy.cost import FREE, Cost
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study, parse_study
-from synod.curator.records import State
+from synod.curator.records import SeenHead, State
 from synod.party.account import ApprovalState
 from synod.party.approval import check_study, initialize, reserve
-from synod.party.ledger import LEDGER_FILE, Ledger
+from synod.party.ledger import LEDGER_FILE, Head, Ledger
+from synod.v1 import party_pb2 as pb
+from tests.support.simulated_lines import Line
 from tests.support.simulation import START, SimulatedSite, World, assert_sound, make_site, run_world
 from tests.support.studies import NAMES
 
@@ -88,6 +90,35 @@ def test_a_clone_that_comes_second_is_refused(site: SimulatedSite, undisturbed: 
         restore(world, first)
         world.finish()
         assert_sound(world, undisturbed)
+
+
+def test_a_copy_seen_after_the_greeting_stops_the_next_charge_and_not_the_study(
+    site: SimulatedSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two copies serve at once, and the other one's entry comes to the curator while this one waits for work."""
+    pull = Line.pull
+
+    def pull_while_another_serves(line: Line, head: Head, skip: Sequence[bytes], wait_seconds: int) -> list[pb.Move]:
+        moves = pull(line, head, skip, wait_seconds)
+        if line._party == NAMES[PARTY] and moves:
+            other = Head(head.sequence + 1, bytes(32), head.ledger)
+            signature = line._identity.sign("head", other.statement())
+            seen = SeenHead(other.ledger, other.sequence, other.hash, signature)
+            world.curator.store.see_head(line._identity.public_key, seen)
+        return moves
+
+    with run_world(site) as world:
+        talk(world)
+        monkeypatch.setattr(Line, "pull", pull_while_another_serves)
+        with world.ledger(PARTY) as ledger:
+            head = ledger.head()
+        with pytest.raises(SynodError, match="behind, or beside"):
+            world.converse(PARTY)
+        with world.ledger(PARTY) as ledger:
+            assert ledger.head() == head
+        assert (NAMES[PARTY], "moments") not in world.left
+        assert world.declined == []
+        assert world.curator.state() is State.RUNNING
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 2])

@@ -21,7 +21,7 @@ from tests.support.keys import identity_of
 from tests.support.simulation import DATASET, SCHEMA, SimulatedSite, World, run_world
 from tests.support.studies import NAMES, integer
 
-SUBMIT_CALL = 4
+SUBMIT_CALL = 5  # after greet, pull, greet again before a charge, document and query
 
 
 def another(study: Study, name: str, **changes: Any) -> Study:

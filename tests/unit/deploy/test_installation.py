@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from synod.common.runtime.errors import OUTCOMES, Code
 from synod.common.runtime.settings import CuratorSettings, OperatorSettings, PartySettings, load_settings
 from synod.common.runtime.yamltext import load_yaml
 
@@ -137,8 +138,8 @@ def test_containers_mount_what_the_samples_name(role: str, name: str, service: d
         assert set(mounted) == {ETC, "/releases"}
         assert service["profiles"] == ["operator"], "not started by `up`"
         return
-    assert service["command"] == [name, "serve"]
-    assert service["restart"] == "unless-stopped"
+    assert service["command"] == [name, "serve", "--stay"]
+    assert service["restart"] == "on-failure:5", "not for ever"
     assert mounted[STATE] == ("state", False), "a named volume"
     assert (mounted.get(TABLE) == ("./data", True)) == (name == "party")
     assert "state" in compose(role)["volumes"]
@@ -161,11 +162,11 @@ def unit_path(role: str) -> Path:
     return DEPLOY / role / f"synod-{role}.service"
 
 
-def directives(role: str) -> dict[str, str]:
+def directives(role: str, section: str = "Service") -> dict[str, str]:
     parser = configparser.ConfigParser(strict=False, interpolation=None, delimiters=("=",), comment_prefixes=("#",))
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     parser.read_string(unit_path(role).read_text(encoding="utf-8"))
-    return dict(parser["Service"])
+    return dict(parser[section])
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -187,8 +188,19 @@ def test_units_use_the_paths_of_the_samples(role: str) -> None:
     assert service["Restart"] == "on-failure"
 
 
-def test_a_party_that_a_person_has_to_look_at_is_not_restarted() -> None:
-    assert directives("party")["RestartPreventExitStatus"] == "2 3"
+@pytest.mark.parametrize("role", ROLES)
+def test_a_daemon_that_a_person_has_to_look_at_is_not_restarted_and_no_other_for_ever(role: str) -> None:
+    refusals = {OUTCOMES[code].exit_code for code in (Code.INVALID, Code.REFUSED, Code.CHECK_FAILED)}
+    assert directives(role)["RestartPreventExitStatus"] == " ".join(map(str, sorted(refusals))) == "2 3 5"
+    unit = directives(role, "Unit")
+    assert (unit["StartLimitIntervalSec"], unit["StartLimitBurst"]) == ("3600", "10")
+    spent_on_waiting = int(unit["StartLimitBurst"]) * int(directives(role)["RestartSec"])
+    assert spent_on_waiting < int(unit["StartLimitIntervalSec"]), "or the limit would never be met"
+
+
+def test_units_wait_for_the_daemons_own_word() -> None:
+    assert {directives(role)["Type"] for role in ROLES} == {"notify"}
+    assert directives("party")["TimeoutStartSec"] == "infinity", "the curator may be away when a party starts"
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")

@@ -143,7 +143,7 @@ def test_the_configuration_agrees_with_mounts_probes_and_ports(overlay: str, tmp
     settings = load_settings(CONFIG[overlay], path)
     only = container(document)
     mounts = {mount["mountPath"]: mount.get("readOnly", False) for mount in only["volumeMounts"]}
-    assert only["args"] == [overlay, "serve"]
+    assert only["args"] == [overlay, "serve", "--stay"], "a pod that ends is started again for ever"
     assert mounts[only["workingDir"]] is True, "where the configuration is looked for"
     assert mounts[str(settings.state)] is False
     assert settings.health is not None

@@ -99,6 +99,13 @@ def test_a_cap_that_no_rho_keeps_within_is_none_at_all() -> None:
     assert RhoCap.model_validate({"epsilon": "1e-30", "delta": "1e-30"}).cost == FREE
 
 
+@pytest.mark.parametrize("place", ["127.0.0.1:9464", "127.1.2.3:0", "[::1]:9464", "unix:/run/synod/metrics.sock"])
+def test_metrics_are_off_and_for_this_machine_alone(tmp_path: Path, place: str) -> None:
+    for kind in ("party", "curator"):
+        assert load(tmp_path, kind).metrics is None
+        assert load(tmp_path, kind, metrics=place).metrics == place
+
+
 @pytest.mark.parametrize(
     ("kind", "changes", "key", "rule"),
     [
@@ -120,6 +127,14 @@ def test_a_cap_that_no_rho_keeps_within_is_none_at_all() -> None:
         ("party", {"address": "curator:123456"}, "address", "HOST:PORT"),
         ("party", {"address": "curator:65536"}, "address", "HOST:PORT"),
         ("party", {"address": 7443}, "address", "valid string"),
+        *(
+            (kind, {"metrics": place}, "metrics", "must be an address of loopback, or a Unix socket")
+            for kind in ("party", "curator")
+            for place in ("0.0.0.0:9464", "[::]:9464", "192.0.2.1:9464", "localhost:9464", "metrics.example:9464")
+        ),
+        ("party", {"metrics": "unix:relative.sock"}, "metrics", "HOST:PORT"),
+        ("party", {"metrics": f"unix:/{'x' * 100}"}, "metrics", "HOST:PORT"),
+        ("party", {"metrics": 9464}, "metrics", "valid string"),
         ("operator", {"address": "::1:7443"}, "address", "HOST:PORT"),
         ("party", {"curator": "sha256:ab"}, "curator", "match pattern"),
         ("party", {"max_epsilon_total": -1}, "max_epsilon_total", "greater than or equal to 0"),
