@@ -117,9 +117,9 @@ def test_identities_rotated_between_two_studies(site: Site, tmp_path: Path) -> N
     new_trust, rotate = tmp_path / "trust-new.txt", ("trust", "rotate", old_trust)
     run(*rotate, tmp_path / "harbour.json", tmp_path / "curator.json", "--out", new_trust)
     assert new_trust.read_text() == write_trust(site, tmp_path / "now.txt").read_text()
-    for release, right, wrong in ((first, old_trust, new_trust), (second, new_trust, old_trust)):
+    for release, right, other in ((first, old_trust, new_trust), (second, new_trust, old_trust)):
         run("verify", release, "--trust", right)
-        assert "is not the one that the trust file names" in run("verify", release, "--trust", wrong, code=5)
+        assert "is not the one that the trust file names" in run("verify", release, "--trust", other, code=5)
         assert "says of harbour what this ledger says" in run("party", "check-release", release, *own)
 
     # A chain has one order, one name and one signer.

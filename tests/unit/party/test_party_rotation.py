@@ -9,6 +9,7 @@ from synod.common.crypto.identity import Identity, fingerprint
 from synod.common.privacy.cost import Cost
 from synod.common.protocol.rotation import Rotation, parse_rotation, sign_rotation
 from synod.common.runtime.errors import Code, SynodError
+from synod.common.runtime.files import erase_file
 from synod.common.runtime.settings import PartySettings
 from synod.party.account import ApprovalState, key_in_use
 from synod.party.approval import identity_path, initialize, load_identity
@@ -105,13 +106,13 @@ def test_a_rotation_that_is_cut_short_is_finished_by_the_next_call(
         elif point == "replace":
             patched.setattr(keyrotation, "sync_folder", die)
         else:
-            erase, calls = keyrotation.erase_file, []
+            calls: list[Path] = []
 
             def die_late(path: Path) -> None:
                 calls.append(path)
                 if len(calls) == 3:  # before a new key is made, before the link, and at the end
                     raise DiedError
-                erase(path)
+                erase_file(path)
 
             patched.setattr(keyrotation, "erase_file", die_late)
         with pytest.raises(DiedError):
