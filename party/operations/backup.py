@@ -16,11 +16,12 @@ import numpy as np
 
 from synod.common.crypto.canonical import Json, canonical_bytes
 from synod.common.crypto.sealedfile import SealedWriter
+from synod.common.protocol.heads import Head
 from synod.common.runtime.errors import Code, SynodError, invalid
 from synod.common.runtime.settings import PartySettings
 from synod.party.account import Approval, ApprovalState
 from synod.party.approval import IDENTITY_FILE, identity_path, load_identity, snapshot_folder
-from synod.party.ledger import LEDGER_FILE, Head, Ledger
+from synod.party.ledger import LEDGER_FILE, Ledger
 from synod.party.table.snapshot import Snapshot, load_snapshot
 
 FORMAT = 1

@@ -19,6 +19,7 @@ from typing import IO, Any
 from synod.common.crypto.identity import Identity, fingerprint, verify
 from synod.common.crypto.keyfiles import read_passphrase
 from synod.common.crypto.sealedfile import MAGIC, Readable, SealedReader, read_exactly
+from synod.common.protocol.heads import Head
 from synod.common.protocol.manifest import verify_release
 from synod.common.runtime.errors import Code, SynodError, check_failed, invalid, refused
 from synod.common.runtime.files import sync_folder, write_private_file
@@ -29,7 +30,7 @@ from synod.party.account import Account, ApprovalState
 from synod.party.approval import IDENTITY_FILE, identity_path, snapshot_folder
 from synod.party.client import Greeting
 from synod.party.daemon import check_not_behind
-from synod.party.ledger import LEDGER_FILE, Head, Ledger
+from synod.party.ledger import LEDGER_FILE, Ledger
 from synod.party.operations.backup import CONFIG_FILE, CONTENTS_FILE, FORMAT
 from synod.party.release import compare_release
 from synod.party.table.snapshot import load_snapshot

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from synod.common.privacy.cost import FREE, Cost
+from synod.common.protocol.heads import Head
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study, parse_study
 from synod.curator.records import SeenHead, State
 from synod.party.account import ApprovalState
 from synod.party.approval import check_study, initialize, reserve
-from synod.party.ledger import LEDGER_FILE, Head, Ledger
+from synod.party.ledger import LEDGER_FILE, Ledger
 from synod.v1 import party_pb2 as pb
 from tests.support.simulated_lines import Line
 from tests.support.simulation import START, SimulatedSite, World, assert_sound, make_site, run_world

@@ -13,6 +13,7 @@ import pytest
 
 from synod.common.crypto import sealedfile
 from synod.common.crypto.identity import Identity
+from synod.common.protocol.heads import Head
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.files import new_private_file
 from synod.common.runtime.locks import exclusive_lock
@@ -21,7 +22,7 @@ from synod.common.study.study import Study
 from synod.party.account import ApprovalState
 from synod.party.approval import check_study, identity_path, initialize, reserve, revoke, snapshot_folder
 from synod.party.client import Greeting
-from synod.party.ledger import LEDGER_FILE, Head, Ledger
+from synod.party.ledger import LEDGER_FILE, Ledger
 from synod.party.operations import restore as restore_module
 from synod.party.operations.backup import CONTENTS_FILE, copy_ledger, write_backup
 from synod.party.operations.restore import examine, place, reserved, unpacked
