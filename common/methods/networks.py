@@ -116,9 +116,16 @@ def limit_parents(degree: int | None, study: Study) -> int | None:
 
 
 def sum_shares(study: Study) -> Fraction:
-    """K/(K-t): the variance of an encrypted sum's noise, in units of one full share."""
+    """K/(K-t), times the square of a unit's rows: the variance of an encrypted sum's noise, in units of one full share
+    for one row.
+    """
     parties = len(study.roster)
-    return Fraction(parties, parties - study.collusion)
+    return own_shares(study, 1) * Fraction(parties, parties - study.collusion)
+
+
+def own_shares(study: Study, answers: int) -> Fraction:
+    """The same of so many parties' own noise, added up."""
+    return Fraction(answers * study.max_rows_per_unit**2)
 
 
 def share_draws(study: Study) -> tuple[int, ...]:
