@@ -20,7 +20,7 @@ from synod.party.account import Account
 from synod.party.approval import check_study, identity_path, initialize, rename_dataset, reserve, revoke
 from synod.party.ledger import Ledger
 from tests.support.parties import make_settings
-from tests.support.studies import make_study
+from tests.support.studies import SCHEMA, make_study
 
 LINES = ("sex,age,income,ward", "F,30,500,a", "M,40,,b", "F,50,1000,c")
 OTHERS = ("sex,age,income,ward", "M,31,500,a", "M,41,,b", "F,51,1000,c")
@@ -74,6 +74,11 @@ def linked(settings: PartySettings) -> Path:
     return path
 
 
+def linked_and_changed(settings: PartySettings) -> Path:
+    write(settings.source, OTHERS)
+    return linked(settings)
+
+
 def changed_in_place(settings: PartySettings) -> Path:
     return write(settings.source, OTHERS)
 
@@ -92,7 +97,7 @@ def converted(settings: PartySettings) -> Path:
     return path
 
 
-@pytest.mark.parametrize("source", [same_file, linked, changed_in_place, copied, moved, converted])
+@pytest.mark.parametrize("source", [same_file, linked, linked_and_changed, changed_in_place, copied, moved, converted])
 def test_a_new_name_for_the_same_table_is_refused(settings: PartySettings, source: Any) -> None:
     attacker = renamed(settings, source=source(settings))
     study = study_for(settings, name="second")
@@ -101,6 +106,14 @@ def test_a_new_name_for_the_same_table_is_refused(settings: PartySettings, sourc
     assert caught.value.code is Code.REFUSED
     assert "synod party rename-dataset stays visits" in str(caught.value)
     assert len(account(settings).approvals) == 1
+
+
+@pytest.mark.parametrize("source", [copied, moved])
+def test_a_copy_is_known_to_a_study_of_other_columns(settings: PartySettings, source: Any) -> None:
+    """Of which other codes are read."""
+    attacker = renamed(settings, source=source(settings))
+    with pytest.raises(SynodError, match="was approved as the dataset stays"):
+        check_study(attacker, study_for(settings, name="second", schema=list(SCHEMA[:2])))
 
 
 def test_with_the_check_taken_out_the_budget_starts_anew(
