@@ -1,8 +1,8 @@
 """The account: what a chain of ledger entries adds up to. Pure; the ledger folds its entries with it.
 
-An entry is one fact: `opened`, `declared`, `approved`, `charged`, `revoked`, `closed`, `rotated`. Reserved is what open
-studies may still charge; spent is what was charged or declared. Neither ever goes down but by a study's end,
-which frees the part of its reservation that it did not charge.
+An entry is one fact: `opened`, `declared`, `renamed`, `rotated`, or of a study `approved`, `charged`, `revoked`,
+`closed`. Reserved is what open studies may still charge; spent is what was charged or declared. Neither ever goes down
+but by a study's end, which frees the part of its reservation that it did not charge.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,13 +42,14 @@ class Charge:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """One approved study: its reservation, its snapshot, and what was charged under it so far."""
+    """One approved study: its reservation, its snapshot, the sealed marks of its table, and what was charged so far."""
 
     study: str
     name: str
     dataset: str
     reserved: Cost
     snapshot: str
+    source: tuple[str, ...]
     state: ApprovalState = ApprovalState.OPEN
     charges: tuple[Charge, ...] = ()
 
@@ -69,6 +70,7 @@ class Account:
 
     approvals: Mapping[str, Approval] = field(default_factory=dict)
     declared: Mapping[str, Cost] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
     history_lost: bool = False
     rotations: tuple[Rotation, ...] = ()
 
@@ -82,14 +84,50 @@ class Account:
         """The approved studies that have not ended."""
         return [a for a in self.approvals.values() if a.state is ApprovalState.OPEN]
 
+    @property
+    def datasets(self) -> frozenset[str]:
+        """Every name of a dataset that this ledger knows."""
+        approved = (approval.dataset for approval in self.approvals.values())
+        return frozenset((*approved, *self.declared, *self.renamed, *self.renamed.values()))
+
+    def current_name(self, dataset: str) -> str:
+        """The name that the dataset's account has now."""
+        while dataset in self.renamed:
+            dataset = self.renamed[dataset]
+        return dataset
+
+    def is_declared(self, dataset: str) -> bool:
+        """Whether somebody said what the dataset had spent before this ledger."""
+        return self.current_name(dataset) in self.declared
+
     def spent(self, dataset: str) -> Cost:
-        """What the dataset has spent, over all studies and what was declared."""
-        costs = [a.spent for a in self.approvals.values() if a.dataset == dataset]
-        return Cost.total([self.declared.get(dataset, FREE), *costs])
+        """What the dataset has spent, over all studies and what was declared, under whatever name."""
+        costs = [a.spent for a in self._approvals_of(dataset)]
+        return Cost.total([self.declared.get(self.current_name(dataset), FREE), *costs])
 
     def held(self, dataset: str) -> Cost:
         """What open studies may still charge to the dataset."""
-        return Cost.total(a.held for a in self.approvals.values() if a.dataset == dataset)
+        return Cost.total(a.held for a in self._approvals_of(dataset))
+
+    def _approvals_of(self, dataset: str) -> list[Approval]:
+        name = self.current_name(dataset)
+        return [a for a in self.approvals.values() if self.current_name(a.dataset) == name]
+
+    def check_source(self, dataset: str, source: Iterable[bytes]) -> None:
+        """Raises if a table with one of these sealed marks was approved under the name of another dataset.
+
+        Guarantee: the same file, or the same content in another place, has one account, unless it was changed and moved
+        at once; a new name alone does not start at nothing spent.
+        """
+        marks, name = {mark.hex() for mark in source}, self.current_name(dataset)
+        for approval in self.approvals.values():
+            other = self.current_name(approval.dataset)
+            if other != name and marks.intersection(approval.source):
+                raise refused(
+                    f"this table was approved as the dataset {other}, whose spending a new name would forget.",
+                    f"Write `dataset: {other}`, or run `synod party rename-dataset {other} {dataset}`, which keeps "
+                    "what was spent. Where these are rows of other people, keep them in a file of another name.",
+                )
 
     def check_room(self, dataset: str, cost: Cost, cap: Cost, *, delta: Decimal = USUAL_DELTA) -> None:
         """Raises unless `cost` fits under the cap beside all that is spent and held; a refusal says rho as the epsilon
@@ -99,7 +137,7 @@ class Account:
         Each kind of cost has a cap and a sum of its own, which room under the other never makes up for; a kind that the
         study does not ask for is not looked at, so a cap of it that was lowered stops nothing else.
         """
-        if self.history_lost and dataset not in self.declared:
+        if self.history_lost and not self.is_declared(dataset):
             raise refused(
                 f"the earlier ledger of {dataset} is lost, so it counts as fully spent.",
                 "Enter what it has spent with `synod party init --spent EPSILON --spent-rho RHO`.",
@@ -138,27 +176,47 @@ def _apply(account: Account, entry: Entry) -> Account:
             return replace(account, history_lost=entry["history_lost"])
         case "declared":
             cost = Cost.parse(entry["spent"])
-            return replace(account, declared={**account.declared, entry["dataset"]: cost})
+            return replace(account, declared={**account.declared, account.current_name(entry["dataset"]): cost})
+        case "renamed":
+            return _rename(account, entry["dataset"], entry["to"])
+        case "rotated":
+            return replace(account, rotations=(*account.rotations, recall_rotation(entry["rotation"])))
+        case _:
+            approval = _apply_to_study(account.approvals, entry)
+            return replace(account, approvals={**account.approvals, approval.study: approval})
+
+
+def _apply_to_study(approvals: Mapping[str, Approval], entry: Entry) -> Approval:
+    match entry["kind"]:
         case "approved":
-            approval = Approval(
+            return Approval(
                 entry["study"],
                 entry["name"],
                 entry["dataset"],
                 Cost.parse(entry["reserved"]),
                 entry["snapshot"],
+                tuple(entry["source"]),
             )
-            return _with(account, approval)
         case "charged":
-            approval = account.approvals[entry["study"]]
+            approval = approvals[entry["study"]]
             charge = Charge(entry["label"], entry["query"], entry["transcript"], Cost.parse(entry["cost"]))
-            return _with(account, replace(approval, charges=(*approval.charges, charge)))
+            return replace(approval, charges=(*approval.charges, charge))
         case "revoked" | "closed":
             state = ApprovalState(entry.get("outcome", ApprovalState.REVOKED.value))
-            return _with(account, replace(account.approvals[entry["study"]], state=state))
-        case "rotated":
-            return replace(account, rotations=(*account.rotations, recall_rotation(entry["rotation"])))
+            return replace(approvals[entry["study"]], state=state)
         case kind:
             raise ValueError(f"an entry of unknown kind {kind!r}")
+
+
+def _rename(account: Account, dataset: str, to: str) -> Account:
+    """Two names become one account; what was declared for either was spent."""
+    old, new = account.current_name(dataset), account.current_name(to)
+    if old == new:
+        raise ValueError("a dataset cannot be renamed to itself")
+    declared = dict(account.declared)
+    if old in declared:
+        declared[new] = declared.pop(old) + declared.get(new, FREE)
+    return replace(account, declared=declared, renamed={**account.renamed, old: new})
 
 
 def key_in_use(entries: Sequence[Entry], study: str, name: str, key: str) -> str:
@@ -166,7 +224,3 @@ def key_in_use(entries: Sequence[Entry], study: str, name: str, key: str) -> str
     (*_, last) = (i for i, e in enumerate(entries) if e["kind"] in ("approved", "charged") and e["study"] == study)
     later = (recall_rotation(e["rotation"]) for e in entries[last:] if e["kind"] == "rotated")
     return next((fingerprint(rotation.old) for rotation in later if rotation.name == name), key)
-
-
-def _with(account: Account, approval: Approval) -> Account:
-    return replace(account, approvals={**account.approvals, approval.study: approval})

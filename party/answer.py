@@ -101,10 +101,10 @@ def answer(asked: Round, columns: Columns, *, secrets: Secrets, workers: int) ->
 def answer_sum(query: SumQuery[Any], asked: Round, columns: Columns, *, secrets: Secrets, workers: int) -> bytes:
     """This party's encrypted, blinded, noisy part of a sum: concatenated ciphertexts.
 
-    Guarantee: neighbours differ in one replaced row, row counts are public. To the curator, with its private key
-    and up to t colluding parties, the roster's answers reveal nothing but the sum over the other parties plus at
-    least one full share of noise of the law that the step's cost and the query's sensitivity call for. Both come from
-    the approved study, never from the curator.
+    Guarantee: neighbours differ in the replaced rows of one unit, row counts are public. To the curator, with its
+    private key and up to t colluding parties, the roster's answers reveal nothing but the sum over the other parties
+    plus at least one full share of noise of the law that the step's cost and the query's sensitivity call for. Both
+    come from the approved study, never from the curator.
     """
     assert query.kind is asked.step.kind
     terms = query.terms(asked.step, asked.study)

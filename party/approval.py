@@ -1,4 +1,4 @@
-"""The party operator's verbs: init, approve (a check, then a reservation), revoke.
+"""The party operator's verbs: init, approve (a check, then a reservation), rename-dataset, revoke.
 
 Data meet the schema here, and nowhere else.
 """
@@ -16,7 +16,8 @@ from synod.common.study.study import Study
 from synod.party.account import Account, ApprovalState
 from synod.party.ledger import LEDGER_FILE, Ledger
 from synod.party.policy import check_policy
-from synod.party.table.encode import read_table
+from synod.party.table.encode import Unit, read_table
+from synod.party.table.marks import mark_source
 from synod.party.table.snapshot import Snapshot, drop_snapshot, save_snapshot
 
 IDENTITY_FILE = "identity.pem"
@@ -82,29 +83,37 @@ class CheckedStudy:
     study: Study
     cost: Cost
     snapshot: Snapshot
+    source: tuple[bytes, ...]
 
 
 def check_study(settings: PartySettings, study: Study) -> CheckedStudy:
-    """Checks a resolved study against policy, budget and table. Reserves and keeps nothing."""
+    """Checks a resolved study against policy, budget and table. Reserves and keeps nothing.
+
+    Guarantee: where the configuration names a unit of privacy, none has more rows in the table than the study's
+    `max_rows_per_unit`; where the study counts on several rows, it names one.
+    """
     identity = load_identity(settings)
     cost = check_policy(settings, study, own_key=identity.fingerprint)
     ledger = Ledger.open(settings.state)
     try:
         account = ledger.account()
+        _refuse_known(account, study)
+        account.check_room(settings.dataset, cost, settings.cap, delta=settings.shown_delta)
+        unit = Unit(settings.unit, study.max_rows_per_unit) if settings.unit is not None else None
+        rows = study.roster[study.index_of(settings.name)].rows
+        snapshot = read_table(settings.source, codings_of(study), unit=unit, expected_rows=rows)
+        source = tuple(ledger.seal(mark) for mark in mark_source(settings.source, snapshot))
+        account.check_source(settings.dataset, source)
     finally:
         ledger.close()
-    _refuse_known(account, study)
-    account.check_room(settings.dataset, cost, settings.cap, delta=settings.shown_delta)
-    rows = study.roster[study.index_of(settings.name)].rows
-    snapshot = read_table(settings.source, codings_of(study), unit=settings.unit, expected_rows=rows)
-    return CheckedStudy(study, cost, snapshot)
+    return CheckedStudy(study, cost, snapshot, source)
 
 
 def reserve(settings: PartySettings, checked: CheckedStudy, *, now: int) -> None:
     """Keeps the table as it was read, and reserves the study's cost.
 
-    Guarantee: the room under the cap is checked again in the transaction that reserves; every later answer uses
-    this snapshot and no other.
+    Guarantee: the room under the cap, and that the table has no other dataset's name, are checked again in the
+    transaction that reserves; every later answer uses this snapshot and no other.
     """
     study, snapshot = checked.study, checked.snapshot
     cap, folder = settings.cap, snapshot_folder(settings, study.digest())
@@ -118,6 +127,7 @@ def reserve(settings: PartySettings, checked: CheckedStudy, *, now: int) -> None
             cost=checked.cost,
             cap=cap,
             snapshot=ledger.seal(snapshot.digest()),
+            source=checked.source,
             now=now,
         )
     except SynodError:
@@ -139,6 +149,15 @@ def drop_ended_snapshots(settings: PartySettings, account: Account) -> None:
     for approval in account.approvals.values():
         if approval.state is not ApprovalState.OPEN:
             drop_snapshot(snapshot_folder(settings, bytes.fromhex(approval.study)))
+
+
+def rename_dataset(settings: PartySettings, old: str, new: str, *, now: int) -> None:
+    """Makes two names of a dataset one account, which keeps all that both have spent."""
+    ledger = Ledger.open(settings.state)
+    try:
+        ledger.rename_dataset(old, new, now=now)
+    finally:
+        ledger.close()
 
 
 def revoke(settings: PartySettings, study_hash: bytes, *, now: int) -> None:

@@ -19,7 +19,7 @@ from synod.common.privacy.coins import KEY_BYTES
 from synod.common.privacy.cost import Cost
 from synod.common.protocol.heads import Head, StatedHeads
 from synod.common.protocol.rotation import Rotation
-from synod.common.runtime.errors import SynodError, check_failed, invalid, refused
+from synod.common.runtime.errors import Code, SynodError, check_failed, invalid, refused
 from synod.common.runtime.files import sync_folder
 from synod.common.runtime.sqlite import empty_log, open_database, storage_errors, transaction
 from synod.common.study.study import CURATOR_NAME, Study, parse_study
@@ -203,7 +203,8 @@ class Ledger:
     def declare_spent(self, dataset: str, spent: Cost, *, now: int) -> None:
         """Records what a dataset had spent before this ledger; a later declaration may only be higher."""
         with self._transaction():
-            before = self.account().declared.get(dataset)
+            account = self.account()
+            before = account.declared.get(account.current_name(dataset))
             if before is not None and not before.fits_within(spent):
                 raise refused(
                     f"{before.describe()} was declared as spent by {dataset}, and what is spent never comes back.",
@@ -211,10 +212,34 @@ class Ledger:
                 )
             _append(self._connection, {"kind": "declared", "dataset": dataset, "spent": str(spent)}, now)
 
-    def approve(self, study: Study, *, dataset: str, cost: Cost, cap: Cost, snapshot: bytes, now: int) -> None:
-        """Reserves a study's whole cost, and draws the study's secret.
+    def rename_dataset(self, old: str, new: str, *, now: int) -> None:
+        """Records that two names are of one dataset.
 
-        Guarantee: the room under the cap is checked in the transaction that reserves it.
+        Guarantee: from here on both have one account, in which everything is that was spent or held under either.
+        """
+        with self._transaction():
+            account = self.account()
+            if old not in account.datasets:
+                raise SynodError(Code.NOT_FOUND, f"this ledger has no dataset {old}.", "See `synod party ledger`.")
+            if account.current_name(old) == account.current_name(new):
+                raise refused(f"{old} and {new} are one dataset already.", "Use either name.")
+            _append(self._connection, {"kind": "renamed", "dataset": old, "to": new}, now)
+
+    def approve(
+        self,
+        study: Study,
+        *,
+        dataset: str,
+        cost: Cost,
+        cap: Cost,
+        snapshot: bytes,
+        source: tuple[bytes, ...],
+        now: int,
+    ) -> None:
+        """Reserves a study's whole cost, and draws its secret; `source` are the marks of the table, under `seal`.
+
+        Guarantee: the room under the cap is checked in the transaction that reserves it, and so is that no dataset of
+        another name has this table.
         """
         study_hash = study.digest()
         with self._transaction():
@@ -225,6 +250,7 @@ class Ledger:
                     f"the study {study.name} is in the ledger already ({state.value}).", "A new run is a new study."
                 )
             account.check_room(dataset, cost, cap)
+            account.check_source(dataset, source)
             entry: dict[str, Json] = {
                 "kind": "approved",
                 "study": study_hash.hex(),
@@ -232,6 +258,7 @@ class Ledger:
                 "dataset": dataset,
                 "reserved": str(cost),
                 "snapshot": snapshot.hex(),
+                "source": [mark.hex() for mark in source],
             }
             _append(self._connection, entry, now)
             self._connection.execute(

@@ -20,8 +20,9 @@ def check_policy(settings: PartySettings, study: Study, *, own_key: str) -> Cost
     1. this party is on the roster, under its own key, and the curator's key is not; 2. the method is allowed; 3. a
     study with delta is allowed at all, no delta of the policy is too large for this party's rows, and the cost is
     within the cap of its kind for one study; 4. the collusion threshold, the number of parties and the key size are
-    high enough; 5. only allowed columns are asked for, and never the unit of privacy; 6. answers of its own are allowed
-    if the method needs them; 7. no step can ask for more numbers than allowed, and the study is feasible.
+    high enough; 5. only allowed columns are asked for, and never the unit of privacy, which is there where the study
+    counts on units of several rows; 6. answers of its own are allowed if the method needs them; 7. no step can ask for
+    more numbers than allowed, and the study is feasible.
     """
     # 1
     entries = {entry.name: entry for entry in study.roster}
@@ -56,6 +57,12 @@ def check_policy(settings: PartySettings, study: Study, *, own_key: str) -> Cost
             )
     if settings.unit in {attribute.name for attribute in study.attributes}:
         raise refused(f"the study asks for the column {settings.unit}, which is this party's unit of privacy.", STUDY)
+    if study.max_rows_per_unit > 1 and settings.unit is None:
+        raise refused(
+            f"the study protects persons with up to {study.max_rows_per_unit} rows, and this party's configuration "
+            "does not say which column tells persons apart.",
+            "Set `unit` to that column of the table, which never leaves; rows of a person are counted by it.",
+        )
     # 6
     if not settings.allow_local_queries and any(
         step.kind.is_local for step in plan_study(study).steps_of(settings.name)

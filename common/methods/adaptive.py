@@ -159,9 +159,10 @@ def noise_in_ones(study: Study, sizes: Sequence[int]) -> Fraction:
     Noise of deviation s changes a cell by 0.8 s rows, and each misplaced row is counted in two cells.
     """
     roots, moved = [isqrt(size * 10**6) for size in sizes], Fraction(0)
+    public = {"parties": len(study.roster), "threshold": study.collusion, "rows_per_unit": study.max_rows_per_unit}
     for size, root in zip(sizes, roots, strict=True):
         part = Fraction(root, sum(roots))
-        law = noise_for(study.budget, TABLE, part=part, parties=len(study.roster), threshold=study.collusion)
+        law = noise_for(study.budget, TABLE, part=part, **public)
         moved += Fraction(4, 10) * size * Fraction(isqrt(int(10**6 * law.nominal_variance)), 10**3)
     return moved / (len(sizes) * study.total_rows)
 
@@ -179,13 +180,15 @@ def _sum(study: Study, label: str, phase: str, cost: Cost, limit: Limit) -> Step
 
 
 def _useful_cells(study: Study, sizes: Sequence[int]) -> int:
-    """How large a model the rows can fill: 110 n sqrt(rho) cells, or 10 n epsilon, within bounds.
+    """How large a model the rows can fill: 110 n sqrt(rho) cells, or 10 n epsilon, within bounds; less by so many times
+    as a unit has rows.
 
     Both are 426 n / sigma, sigma being that of a table that has a fifteenth of the budget.
     """
     if _is_binary(sizes):
         return BINARY_CELLS
-    variance = noise_for(study.budget, TABLE, part=Fraction(1, 15)).nominal_variance
+    law = noise_for(study.budget, TABLE, rows_per_unit=study.max_rows_per_unit, part=Fraction(1, 15))
+    variance = law.nominal_variance
     return min(MOST_CELLS, max(FEWEST_CELLS, isqrt(int((426 * study.total_rows) ** 2 / variance))))
 
 

@@ -90,7 +90,8 @@ def _about(number: int) -> str:
 
 def _describe_load(study: Study, cells: int, cost: Cost) -> str:
     """What a sum of so many cells would tell and take: noise, traffic and time."""
-    law = noise_for(cost, TABLE, parties=len(study.roster), threshold=study.collusion)
+    rows, parties = study.max_rows_per_unit, len(study.roster)
+    law = noise_for(cost, TABLE, rows_per_unit=rows, parties=parties, threshold=study.collusion)
     layout = plan_slots(cells, 0, study.total_rows, law.bound(cells), study.key_bits)
     megabytes = layout.ciphertexts * study.key_bits // 4 // 10**6
     microseconds = int(10**6 * (ENCRYPT_SECONDS + DECRYPT_SECONDS)) * layout.ciphertexts * study.key_bits**3 // 3072**3

@@ -1,7 +1,6 @@
 """DP-SUBN (Su, Tang, Cheng, Chen, Wu 2016): a Bayesian network that the parties begin and update in turn."""
 
 from decimal import Decimal
-from fractions import Fraction
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -15,6 +14,7 @@ from synod.common.methods.networks import (
     check_parts,
     check_theta,
     coarsest_sizes,
+    own_shares,
     resolved,
     share_draws,
     sum_shares,
@@ -97,7 +97,7 @@ class DpSubn(NetworkMethod):
             rows=study.total_rows,
             cost=study.budget.share(self.parts[2]),
             theta=self.theta_frontier,
-            shares=Fraction(len(study.roster)) if self.update == "sequential" else sum_shares(study),
+            shares=own_shares(study, len(study.roster)) if self.update == "sequential" else sum_shares(study),
             nested=False,
             coarsest=coarsest_sizes(study),
         )

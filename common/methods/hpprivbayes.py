@@ -11,16 +11,14 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from synod.common.crypto.packing import plan_slots
 from synod.common.methods.networks import (
     Auto,
     Cells,
-    NetworkMethod,
+    DegreeMethod,
     Parts,
     check_cells,
     check_parts,
     check_theta,
-    limit_parents,
     list_to_tuple,
     most_parents,
     resolved,
@@ -29,9 +27,7 @@ from synod.common.methods.networks import (
     useful_sum_table,
     views_limit,
 )
-from synod.common.privacy.laws import TABLE
-from synod.common.protocol.queries.base import sum_law
-from synod.common.protocol.queries.marginals import LARGEST_WEIGHT
+from synod.common.protocol.queries.marginals import LARGEST_WEIGHT, SumMarginals
 from synod.common.protocol.steps import QueryKind, Step
 from synod.common.runtime.errors import invalid
 from synod.common.study.encoding import codings_of
@@ -60,7 +56,7 @@ ValueWeights = Annotated[
 ]
 
 
-class HpPrivBayes(NetworkMethod):
+class HpPrivBayes(DegreeMethod):
     """`sensitive_to` is an attribute: it and those that tell at least `threshold` bits about it are sensitive. Or
     `sensitive` lists these, and `sensitive_to` is empty. `order` is that in which attributes enter the network.
 
@@ -82,7 +78,6 @@ class HpPrivBayes(NetworkMethod):
     weights: Literal["rare", "frequent", "none"] | ValueWeights = "none"
     order: Literal["information", "schema"] | Names = "information"
     theta: ExactDecimal = Decimal(4)
-    degree: Annotated[int, Field(ge=0, le=32)] | None = None
     parameter_cells: Cells | Auto = "auto"
     max_view_cells: Annotated[int, Field(ge=4, le=1_000_000)] = 4096
     usual_encoding: ClassVar[FeatureEncoding] = "vanilla"
@@ -116,10 +111,6 @@ class HpPrivBayes(NetworkMethod):
         """What a resolved study writes; `auto` is vanilla everywhere."""
         del study
         return self.feature_encoding
-
-    def parents_limit(self, study: Study) -> int | None:
-        """The most parents that a query names; None where cells alone decide."""
-        return limit_parents(self.degree, study)
 
     def resolve(self, study: Study) -> Self:
         """Writes out encoding, score, split, which attribute is sensitive, and how large tables may be."""
@@ -178,8 +169,7 @@ class HpPrivBayes(NetworkMethod):
         first, second = (Fraction(part) for part in self.parts[-2:])
         rarest = second if self.weights == "none" else second / LARGEST_WEIGHT
         least = min(first, rarest) / (first + second) / base_count(study)
-        law, numbers = sum_law(step, study, TABLE, part=least), step.limit.numbers
-        plan_slots(numbers, 0, study.total_rows, law.bound(numbers), study.key_bits)
+        SumMarginals.check_room(step, study, least)
 
     def plan(self, study: Study) -> tuple[Step, ...]:
         """Reading where something is read, draws by each party that has any, then the tables; the tables alone, with

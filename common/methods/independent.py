@@ -14,6 +14,7 @@ from synod.common.methods.networks import (
     check_theta,
     coarsest_sizes,
     list_to_tuple,
+    own_shares,
     resolved,
     tables_limit,
 )
@@ -63,7 +64,7 @@ class Independent(NetworkMethod):
             rows=rows,
             cost=study.budget.share(1 - Fraction(self.beta)),
             theta=self.theta,
-            shares=Fraction(1),
+            shares=own_shares(study, 1),
             nested=True,
             coarsest=coarsest_sizes(study),
         )

@@ -89,6 +89,16 @@ class NetworkMethod(Method):
         )
 
 
+class DegreeMethod(NetworkMethod):
+    """A network whose features have at most `degree` parents; null leaves that to the cells. With 0 none has any."""
+
+    degree: Annotated[int, Field(ge=0, le=32)] | None = None
+
+    def parents_limit(self, study: Study) -> int | None:
+        """The most parents that a query names; None where cells alone decide."""
+        return None if self.degree is None or self.degree >= most_parents(study) else self.degree
+
+
 def resolved(value: T | Auto) -> T:
     """A key's value in a resolved study."""
     assert value != "auto", "only a resolved study is planned"
@@ -110,15 +120,17 @@ def most_parents(study: Study) -> int:
     return min(base_count(study) - 1, LARGEST_TABLE.bit_length() - 2)
 
 
-def limit_parents(degree: int | None, study: Study) -> int | None:
-    """The most parents that a query names where there are at most `degree`; None where cells alone decide."""
-    return None if degree is None or degree >= most_parents(study) else degree
-
-
 def sum_shares(study: Study) -> Fraction:
-    """K/(K-t): the variance of an encrypted sum's noise, in units of one full share."""
+    """K/(K-t), times the square of a unit's rows: the variance of an encrypted sum's noise, in units of one full share
+    for one row.
+    """
     parties = len(study.roster)
-    return Fraction(parties, parties - study.collusion)
+    return own_shares(study, 1) * Fraction(parties, parties - study.collusion)
+
+
+def own_shares(study: Study, answers: int) -> Fraction:
+    """The same of so many parties' own noise, added up."""
+    return Fraction(answers * study.max_rows_per_unit**2)
 
 
 def share_draws(study: Study) -> tuple[int, ...]:

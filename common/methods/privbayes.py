@@ -6,17 +6,16 @@ features; its tables are counted in one encrypted sum. With one party and turns 
 
 from decimal import Decimal
 from fractions import Fraction
-from typing import Annotated, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from synod.common.methods.networks import (
     Auto,
     Cells,
-    NetworkMethod,
+    DegreeMethod,
     check_cells,
     check_theta,
-    limit_parents,
     most_parents,
     resolved,
     share_draws,
@@ -33,7 +32,7 @@ from synod.common.study.study import FeatureEncoding, Study
 VIEW_CELLS = 4096  # the most cells of a table over several pairs; a rule of version 1, as the plan's limits are
 
 
-class PrivBayes(NetworkMethod):
+class PrivBayes(DegreeMethod):
     """`beta` is the share of the budget for the network; the rest is for its tables.
 
     `parameter_cells` is the most cells of a table; `auto` takes what is theta-useful. `degree` is the most parents of a
@@ -49,7 +48,6 @@ class PrivBayes(NetworkMethod):
     beta: ExactDecimal = Decimal("0.3")
     theta: ExactDecimal = Decimal(4)
     structure: Literal["turns", "pooled"] = "turns"
-    degree: Annotated[int, Field(ge=0, le=32)] | None = None
     tables: Literal["project", "clip"] = "project"
     parameter_cells: Cells | Auto = "auto"
     usual_encoding: ClassVar[FeatureEncoding] = "hierarchical"
@@ -60,10 +58,6 @@ class PrivBayes(NetworkMethod):
             raise ValueError("beta must be above 0 and below 1")
         check_theta(self.theta)
         return self
-
-    def parents_limit(self, study: Study) -> int | None:
-        """The most parents that a query names; None where cells alone decide."""
-        return limit_parents(self.degree, study)
 
     def chosen_encoding(self, study: Study) -> FeatureEncoding:
         """What a resolved study writes: where every attribute has two values, `auto` is vanilla."""

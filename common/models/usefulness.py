@@ -2,9 +2,9 @@
 
 A table of m cells over n rows has n/m rows a cell on average; with `tables` of them asked at epsilon its noise has
 scale 2 tables / epsilon, times the square root of `shares`, the noise shares' total variance in units of one full
-share (K/(K-t) for an encrypted sum, K for K separate answers). It is theta-useful while the first is at least theta
-times the second. At rho the noise is Gaussian, with sigma^2 = tables / rho; its scale here is sigma / sqrt 2, that of
-the Laplace law with the same variance.
+share (K/(K-t) for an encrypted sum, K for K separate answers, each times the square of the rows that a unit of privacy
+may have). It is theta-useful while the first is at least theta times the second. At rho the noise is Gaussian, with
+sigma^2 = tables / rho; its scale here is sigma / sqrt 2, that of the Laplace law with the same variance.
 """
 
 from decimal import Decimal

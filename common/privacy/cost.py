@@ -19,7 +19,8 @@ _WRITTEN = re.compile(rf"(?:epsilon:{_NUMBER})?\+?(?:rho:{_NUMBER})?")
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """A privacy loss, for neighbouring tables that differ in one replaced row.
+    """A privacy loss, for neighbouring tables that differ in the replaced rows of one unit: one row, or as many as the
+    study's `max_rows_per_unit`.
 
     Guarantee: what costs (epsilon, rho) is a composition of an epsilon-differentially private part and a rho-zCDP part
     (Bun and Steinke 2016): its Renyi divergence of every order a > 1 is at most epsilon + a rho.

@@ -41,6 +41,15 @@ class Sensitivity:
         """That of `count` such vectors, one after the other."""
         return Sensitivity(self.absolute * count, self.squared * count)
 
+    def for_rows(self, rows: int) -> "Sensitivity":
+        """That of the same vector when up to `rows` rows are replaced at once.
+
+        Guarantee: the rows can be replaced one after the other. Each of these changes is within the L1 and the L2 norm
+        of one row, so by the triangle inequality all of them are within `rows` times that norm: L2 squared grows with
+        the square of `rows`.
+        """
+        return Sensitivity(self.absolute * rows, self.squared * rows**2)
+
 
 TABLE = Sensitivity(absolute=2, squared=2)  # of counts: one replaced row leaves one cell and enters another
 
@@ -76,7 +85,8 @@ class LaplaceLaw:
     """Discrete Laplace noise of scale sensitivity/epsilon, as the sum of `parties` shares.
 
     Guarantee: with `shape` 1/(K-t), the shares of any K-t parties sum to a full discrete Laplace variable, so integers
-    of the given L1 sensitivity to one replaced row are epsilon-DP even to anyone who knows t parties' shares.
+    of the given L1 sensitivity, to the replaced rows of one unit, are epsilon-DP even to anyone who knows t parties'
+    shares.
     """
 
     sensitivity: int
@@ -161,22 +171,31 @@ class GaussianLaw:
 
 
 def noise_for(
-    cost: Cost, sensitivity: Sensitivity, *, part: Fraction = Fraction(1), parties: int = 1, threshold: int = 0
+    cost: Cost,
+    sensitivity: Sensitivity,
+    *,
+    rows_per_unit: int,
+    part: Fraction = Fraction(1),
+    parties: int = 1,
+    threshold: int = 0,
 ) -> NoiseLaw:
-    """The noise that makes integers of this sensitivity cost `part` of `cost`, a cost of one kind; refused where the
-    sampler has a limit.
+    """The noise that makes integers of this sensitivity to one row cost `part` of `cost`, a cost of one kind, where one
+    unit of privacy has up to `rows_per_unit` rows; refused where the sampler has a limit.
 
-    Guarantee: vectors whose parts of one cost add up to at most 1 cost at most `cost` together.
+    Guarantee: neighbours differ in all rows of one unit. Vectors whose parts of one cost add up to at most 1 cost at
+    most `cost` together.
     """
+    assert rows_per_unit >= 1
     assert 0 < part <= 1
     assert 0 <= threshold < parties
     assert (cost.epsilon == 0) != (cost.rho == 0)
+    whole = sensitivity.for_rows(rows_per_unit)
     if cost.rho:
-        return _gaussian_for(cost.rho, sensitivity.squared, part, parties, threshold)
-    scale = Fraction(sensitivity.absolute) / (cost.epsilon * part)
+        return _gaussian_for(cost.rho, whole.squared, part, parties, threshold)
+    scale = Fraction(whole.absolute) / (cost.epsilon * part)
     if scale > MAX_SCALE:
         raise _too_little()
-    return LaplaceLaw(sensitivity.absolute, scale, parties, threshold)
+    return LaplaceLaw(whole.absolute, scale, parties, threshold)
 
 
 def _gaussian_for(rho: Fraction, squared: int, part: Fraction, parties: int, threshold: int) -> GaussianLaw:
@@ -194,7 +213,7 @@ def _gaussian_for(rho: Fraction, squared: int, part: Fraction, parties: int, thr
 def _too_little() -> SynodError:
     return invalid(
         "a step has too little of the study's epsilon for its sensitivity.",
-        "Give the study more epsilon, or fewer attributes or levels.",
+        "Give the study more epsilon, fewer attributes or levels, or a smaller `max_rows_per_unit`.",
     )
 
 

@@ -38,6 +38,7 @@ CURATOR_NAME = "curator"
 LARGEST_SCHEMA = 1_000
 LARGEST_ROWS = 10**9
 MOST_SYNTHETIC_ROWS = 1_000_000
+MOST_ROWS_PER_UNIT = 1_000
 ROWS_PER_DELTA = 10
 FOLLOW = "Leave rho and order out to have them follow."
 FeatureEncoding = Literal["vanilla", "binary", "gray", "hierarchical"]
@@ -163,7 +164,8 @@ def _complete_schema(data: dict[str, Any]) -> dict[str, Any]:
 class Study(Strict):
     """A study as written, every default filled in but for what the roster decides (see `resolve`).
 
-    `rho` and `order` follow from epsilon and delta and are written by `resolve`; with no delta all three are None.
+    `rho` and `order` follow from epsilon and delta and are written by `resolve`; with no delta all three are None. The
+    unit of privacy, such as a person, has up to `max_rows_per_unit` rows in the table of a party, which checks that.
 
     Guarantee: where `rho` is set, whatever is rho-zCDP is (epsilon, delta)-DP: whoever parses a study checks the
     inequality of common/privacy/conversion.py at `order`.
@@ -177,6 +179,7 @@ class Study(Strict):
     rho: ExactDecimal | None = None
     order: ExactDecimal | None = None
     collusion: Annotated[int, Field(ge=0)] = 1
+    max_rows_per_unit: Annotated[int, Field(ge=1, le=MOST_ROWS_PER_UNIT)] = 1
     rows: Annotated[int, Field(ge=1, le=LARGEST_ROWS)] | None = None
     key_bits: Annotated[int, Field(ge=2048, le=8192, multiple_of=8)] = 3072
     seed: Annotated[int, Field(ge=0, lt=2**53)] | None = None

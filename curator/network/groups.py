@@ -98,6 +98,8 @@ def part_by_value(query: Tables, place: int) -> tuple[Fraction, ...]:
     cells of every table: its own, and that of the row in its place. Each costs at most p_s / 2, and in this table the
     row's own cell costs p w / (2 w_max). So all of it is at most the sum of the p_s, which is 1, less
     (1 - w / w_max) p / 2. It is a bound for the value, whatever else the row holds and whatever row takes its place.
+    Where a unit has m rows, noise is m times as large; replaced one after the other, m rows with the value lose no more
+    than that together.
     """
     own = query.weights[place]
     assert own is not None

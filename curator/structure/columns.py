@@ -23,13 +23,15 @@ def column_sizes(study: Study) -> tuple[int, ...]:
 def column_laws(study: Study) -> tuple[NoiseLaw, ...]:
     """The noise on a cell of each column's one-way table; a study without a roster is taken as one party's.
 
-    Guarantee: a replaced row changes two cells of each table by 1, and the parts of the budget add up to 1, so all
-    tables together cost at most the study's whole budget, against as many colluding parties as the study says.
+    Guarantee: a replaced row changes two cells of each table by 1, the noise is for all rows of a unit, and the parts
+    of the budget add up to 1, so all tables together cost at most the study's whole budget, against as many colluding
+    parties as the study says.
     """
     parties, threshold = (len(study.roster), study.collusion) if study.roster else (1, 0)
     budget, sizes = whole_budget(study), column_sizes(study)
     parts = divide_budget(sizes, part_power(study))
-    laws = {part: noise_for(budget, TABLE, part=part, parties=parties, threshold=threshold) for part in set(parts)}
+    public = {"parties": parties, "threshold": threshold, "rows_per_unit": study.max_rows_per_unit}
+    laws = {part: noise_for(budget, TABLE, part=part, **public) for part in set(parts)}
     return tuple(laws[part] for part in parts)
 
 

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from synod.common.protocol.plan import plan_study
-from synod.common.study.promise import explain_delta, name_budget
+from synod.common.study.promise import explain_delta, name_budget, name_unit
 from synod.common.study.study import Study
 from synod.deploy.cli.terminal import say, show_table
 from synod.deploy.study.forecast import ColumnsNoise, Forecast, compare_alternatives, forecast_columns, forecast_study
@@ -40,6 +40,8 @@ def show_forecast(study: Study, remarks: Sequence[str], of_rows: Sequence[str] |
     _show_cells(rounds)
     if study.delta is not None:
         say(f"All of it for {name_budget(study)}. {explain_delta(study)}")
+    if study.max_rows_per_unit > 1:
+        say(f"The noise is for each {name_unit(study)}: {study.max_rows_per_unit} times as large as for single rows.")
     alternatives = compare_alternatives(study)
     if alternatives:
         show_table(list(alternatives[0]), [list(row.values()) for row in alternatives])

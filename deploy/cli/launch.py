@@ -42,23 +42,32 @@ DEMO_SEED = 20260101
 @click.option("--image", default=IMAGE, show_default=True, help="With --backend docker: what the containers run.")
 @click.option("--keep", is_flag=True, help="With --backend docker: leave the containers running. Needs --state.")
 @click.option("--state", type=click.Path(path_type=Path), help="Keep keys, ledgers and logs in this new folder.")
+@click.option(
+    "--unit", metavar="COLUMN", help="The column of every table that tells persons apart; it is not published."
+)
 @command
 def launch_command(
-    study: Path, tables: tuple[Path, ...], out: Path, backend: str, image: str, keep: bool, state: Path | None
+    study: Path,
+    tables: tuple[Path, ...],
+    out: Path,
+    backend: str,
+    image: str,
+    keep: bool,
+    state: Path | None,
+    unit: str | None,
 ) -> None:
     """Run a study over tables on this machine: keys, a curator, one daemon per table, to publication."""
     say(WARNING)
     if keep and (backend != "docker" or state is None):
         raise invalid("--keep leaves containers running.", "Give it with --backend docker and --state DIR.")
     if backend == "process":
-        run_study(load_study(study), list(tables), out, state, start=process_daemons)
+        run_study(load_study(study), list(tables), out, state, start=process_daemons, unit=unit)
         return
     require_image(image)
     name = f"synod-{os.urandom(4).hex()}"
     try:
-        run_study(
-            load_study(study), list(tables), out, state, start=partial(announced, name=name, image=image, keep=keep)
-        )
+        start = partial(announced, name=name, image=image, keep=keep)
+        run_study(load_study(study), list(tables), out, state, start=start, unit=unit)
     finally:
         if keep and docker("ps", "--quiet", "--filter", f"label=synod.launch={name}"):
             say(f"Left running. See {state}/operator.yaml, and `docker ps --filter label=synod.launch={name}`.")
@@ -78,6 +87,7 @@ def run_study(
     state: Path | None,
     *,
     start: Callable[[SitePaths], AbstractContextManager[Daemons]],
+    unit: str | None = None,
 ) -> None:
     """Launches a study, shows its progress, and says where the release is."""
     require_empty(out)
@@ -85,7 +95,7 @@ def run_study(
         if not table.is_file():
             raise invalid(f"there is no table at {table}.", "Check --data.")
     with terminated_as_interrupted(), _state_folder(state) as folder, show_progress(study.name) as report:
-        launch(study, tables, out, folder, start=start, progress=report)
+        launch(study, tables, out, folder, start=start, progress=report, unit=unit)
     show_release(out)
 
 

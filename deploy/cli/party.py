@@ -19,9 +19,9 @@ from synod.common.protocol.manifest import verify_release
 from synod.common.protocol.plan import plan_study
 from synod.common.runtime.errors import OUTCOMES, Code, SynodError, invalid
 from synod.common.runtime.settings import PartySettings, load_settings
-from synod.common.study.promise import describe_cost, explain_delta, explain_several_rows, name_budget
+from synod.common.study.promise import describe_cost, explain_delta, explain_several_rows, name_budget, name_unit
 from synod.common.study.schema import write_decimal, write_delta
-from synod.common.study.study import Study, load_study
+from synod.common.study.study import SLUG, Study, load_study
 from synod.deploy.cli.certs import write_request
 from synod.deploy.cli.terminal import (
     Example,
@@ -41,6 +41,7 @@ from synod.party.approval import (
     initialize,
     is_history_lost,
     load_identity,
+    rename_dataset,
     reserve,
     revoke,
 )
@@ -84,7 +85,7 @@ def init(config: Path, spent: str | None, spent_rho: str | None) -> None:
     ledger = Ledger.open(settings.state)
     account = ledger.account()
     ledger.close()
-    if account.history_lost and settings.dataset not in account.declared:
+    if account.history_lost and not account.is_declared(settings.dataset):
         say(
             f"The identity was there but its ledger was not: {settings.dataset} counts as fully spent. "
             "Enter what it has spent with `synod party init --spent EPSILON --spent-rho RHO`."
@@ -149,8 +150,9 @@ def approve_study(study: Path, config: Path, dry_run: bool, yes: bool) -> None:
 
 def _show_study(study: Study, own_name: str) -> None:
     say(f"Study {study.name}, {study.method.name}, {name_budget(study)}")
+    say(f"Protects any one {name_unit(study)}. {explain_several_rows(study)}")
     if study.delta is not None:
-        say(f"{explain_delta(study)} {explain_several_rows(study)}")
+        say(explain_delta(study))
     say(f"Hash  {study.digest().hex()}")
     rows = [[entry.name, entry.key, str(entry.rows)] for entry in study.roster]
     show_table(["party", "key", "rows"], rows)
@@ -161,6 +163,25 @@ def _show_study(study: Study, own_name: str) -> None:
     )
     for step in plan_study(study).steps_of(own_name):
         say(f"  step {step.label}: {step.kind.value}, {step.cost.describe()}")
+
+
+@party.command(name="rename-dataset", cls=Example, example="synod party rename-dataset north-stays north-stays-2026")
+@click.argument("old")
+@click.argument("new")
+@config_option
+@command
+def rename(old: str, new: str, config: Path) -> None:
+    """Let the dataset NEW go on with what OLD has spent: from then on both names have one account, for good."""
+    settings = _settings(config)
+    if not SLUG.fullmatch(new):
+        raise invalid(f"{new!r} is no name of a dataset.", "Write small letters, digits and inner hyphens.")
+    rename_dataset(settings, old, new, now=int(time.time()))
+    ledger = Ledger.open(settings.state)
+    spent = ledger.account().spent(new)
+    ledger.close()
+    say(f"{old} is {new} now, with one account: spent {_describe(settings, spent)}.")
+    if settings.dataset not in (old, new):
+        say(f"The configuration has another dataset, {settings.dataset}.")
 
 
 @party.command(name="revoke", cls=Example, example="synod party revoke care-survey")

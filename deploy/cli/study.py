@@ -69,19 +69,20 @@ def check(study: Path, as_json: bool) -> None:
         return
     say_json(document["study"])
     say(f"Hash: {document['hash']}")
-    if resolved.delta is not None:
-        say(f"Budget: {name_budget(resolved)}. {explain_delta(resolved)} {explain_several_rows(resolved)}")
+    told = [explain_delta(resolved)] if resolved.delta is not None else []
+    say(" ".join([f"Budget: {name_budget(resolved)}.", *told, explain_several_rows(resolved)]))
     rows = [[step.label, step.kind.value, str(len(step.answerers)), step.cost.describe()] for step in plan.steps]
     show_table(["step", "query", "parties", "cost for each"], rows, title="Plan")
 
 
 @study_group.command(cls=Example, example="synod study draft patients.csv > study.yaml")
 @click.argument("table", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--unit", metavar="COLUMN", help="The column that tells persons apart; it is left out of the schema.")
 @command
-def draft(table: Path) -> None:
+def draft(table: Path, unit: str | None) -> None:
     """Draft a schema from a table, to edit. Reads real rows: the draft is not private."""
     try:
-        sys.stdout.write(draft_study(table))
+        sys.stdout.write(draft_study(table, unit))
     except (OSError, ValueError, pa.ArrowException) as error:
         raise invalid(f"{table} cannot be read as a table ({type(error).__name__}).") from None
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Protocol
 
 from synod.common.runtime.errors import Code, SynodError
-from synod.common.runtime.settings import OperatorSettings, load_settings
+from synod.common.runtime.settings import OperatorSettings, PartySettings, load_settings
 from synod.common.study.encoding import codings_of
 from synod.common.study.study import Study
 from synod.deploy.launch.operator import OperatorClient
 from synod.deploy.launch.site import SitePaths, plan_paths, prepare
-from synod.party.table.encode import TableError, read_table
+from synod.party.table.encode import TableError, Unit, read_table
 from synod.v1 import study_pb2 as pb
 
 POLL_SECONDS = 0.2
@@ -44,10 +44,13 @@ def launch(
     *,
     start: Callable[[SitePaths], AbstractContextManager[Daemons]],
     progress: Progress,
+    unit: str | None = None,
 ) -> Study:
-    """Runs a study over tables to its release; returns the study as it was run."""
+    """Runs a study over tables to its release; returns the study as it was run. `unit` is the column that tells persons
+    apart.
+    """
     paths = plan_paths(folder, tables)
-    resolved = prepare(paths, study)
+    resolved = prepare(paths, study, unit)
     with start(paths) as daemons:
         daemons.start_curator()
         with closing(OperatorClient(load_settings(OperatorSettings, paths.operator_config))) as client:
@@ -100,8 +103,12 @@ def find_misfit(paths: SitePaths, study: Study, name: str) -> str:
     Whoever launches holds all tables, so that this may be told here; the party's daemon told nobody.
     """
     member = paths.members[study.index_of(name)]
+    column = load_settings(PartySettings, member.config).unit
+    if study.max_rows_per_unit > 1 and column is None:
+        return "the study counts on persons with several rows, and no --unit COLUMN says which rows are whose"
+    unit = Unit(column, study.max_rows_per_unit) if column is not None else None
     try:
-        read_table(member.table, codings_of(study), unit=None, expected_rows=study.roster[study.index_of(name)].rows)
+        read_table(member.table, codings_of(study), unit=unit, expected_rows=study.roster[study.index_of(name)].rows)
     except TableError as error:
         first, *rest = error.misfits
         more = f" ({len(rest)} more after it)" if rest else ""

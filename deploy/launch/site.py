@@ -81,8 +81,10 @@ def plan_paths(folder: Path, tables: Sequence[Path]) -> SitePaths:
     return SitePaths(folder, members)
 
 
-def prepare(paths: SitePaths, study: Study) -> Study:
-    """Makes keys, certificates, configurations and ledgers; returns the study with its roster."""
+def prepare(paths: SitePaths, study: Study, unit: str | None = None) -> Study:
+    """Makes keys, certificates, configurations and ledgers; returns the study with its roster. `unit` is the column of
+    every table that tells persons apart.
+    """
     now = datetime.now(UTC)
     make_authority(paths.certs, now=now)
     issue_certificate(paths.certs, Holder(Role.CURATOR, "curator"), CURATOR_HOSTS, now=now)
@@ -90,7 +92,7 @@ def prepare(paths: SitePaths, study: Study) -> Study:
     for member in paths.members:
         issue_certificate(paths.certs, Holder(Role.PARTY, member.name), (), now=now)
     curator_key = _prepare_curator(paths)
-    roster = [_prepare_party(paths, member, study, curator_key) for member in paths.members]
+    roster = [_prepare_party(paths, member, study, curator_key, unit) for member in paths.members]
     _check_roster(study, roster)
     with_roster = {**study.to_json(), "roster": study.roster or tuple(roster)}
     resolved = parse_study(with_roster, f"the study {study.name}").resolve()
@@ -126,7 +128,7 @@ def _prepare_curator(paths: SitePaths) -> str:
     return identity.fingerprint
 
 
-def _prepare_party(paths: SitePaths, member: Member, study: Study, curator_key: str) -> RosterEntry:
+def _prepare_party(paths: SitePaths, member: Member, study: Study, curator_key: str, unit: str | None) -> RosterEntry:
     member.config.parent.mkdir()
     write_yaml(
         member.config,
@@ -138,6 +140,7 @@ def _prepare_party(paths: SitePaths, member: Member, study: Study, curator_key: 
             "tls": tls_files(paths, member.name, ".."),
             "dataset": member.name,
             "source": str(member.table),
+            **({} if unit is None else {"unit": unit}),
             **_caps(study),
             "min_collusion": min(1, study.collusion),
             "min_parties": 1,

@@ -12,19 +12,30 @@ import pyarrow.csv
 import pyarrow.parquet
 import yaml
 
+from synod.common.runtime.errors import invalid
 from synod.party.table.source import read_header
 
 MOST_CATEGORIES = 40
 TEMPLATE = Path(__file__).with_name("draft.yaml")
 
 
-def draft_study(source: Path) -> str:
-    """A study as YAML text, with TODO where only a person can decide."""
-    read_header(source)
+def draft_study(source: Path, unit: str | None = None) -> str:
+    """A study as YAML text, with TODO where only a person can decide. `unit` is the column that tells persons apart: it
+    is no part of the schema, and says how many rows a person has.
+    """
+    names = read_header(source)
+    if unit is not None and unit not in names:
+        raise invalid(f"{source.name} has no column {unit!r}.", "Check --unit.")
     table = pa.parquet.read_table(source) if source.suffix == ".parquet" else _read_csv(source)
     opening = TEMPLATE.read_text(encoding="utf-8").replace("SOURCE", source.name)
-    schema = {"schema": [_draft_attribute(name, table.column(name)) for name in table.column_names]}
-    return opening + yaml.safe_dump(schema, sort_keys=False, allow_unicode=True)
+    drafted: dict[str, object] = {} if unit is None else {"max_rows_per_unit": _most_rows(table.column(unit))}
+    drafted["schema"] = [_draft_attribute(name, table.column(name)) for name in table.column_names if name != unit]
+    return opening + yaml.safe_dump(drafted, sort_keys=False, allow_unicode=True)
+
+
+def _most_rows(persons: pa.ChunkedArray) -> int:
+    """How many rows the person with the most has; rows of nobody are not counted, and a party would refuse them."""
+    return max(pc.value_counts(persons.drop_null()).field("counts").to_pylist(), default=1)
 
 
 def _read_csv(source: Path) -> pa.Table:

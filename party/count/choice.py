@@ -31,7 +31,7 @@ _MARGIN = 1e-12
 def permute_and_flip(scores: NDArray[np.int64], *, epsilon: Fraction, sensitivity: int, coins: Coins) -> int:
     """The index of one candidate, drawn in favour of high scores.
 
-    Guarantee: epsilon-DP for tables that differ in one replaced row, if no candidate's score differs by more than
+    Guarantee: epsilon-DP for neighbouring tables, if no candidate's score differs by more than
     `sensitivity` between them and the candidates themselves do not depend on the rows. The law is exact if the coins
     are independent uniform bytes, and as computational as the coins are; the same arguments and coins give the same
     index on every machine. Public: the number of candidates, epsilon, sensitivity. Time is not: it depends on scores.

@@ -26,10 +26,11 @@ def choose_parents(
 ) -> list[Choice]:
     """`count` draws of a feature with its parents.
 
-    Guarantee: each draw is permute-and-flip on integer scores of stated sensitivity; candidates depend on the query and
-    on earlier draws only. The draws share epsilon, the step's cost, evenly, so by sequential composition all are
-    epsilon-DP. Where the query is ordered, candidates depend on the query alone; a draw with one option then reads no
-    row and costs nothing, and only the others share epsilon.
+    Guarantee: neighbours differ in the replaced rows of one unit, m at most, and row counts are public. Each draw is
+    permute-and-flip on integer scores, which m rows, replaced one after the other, move by at most m times what one row
+    does; candidates depend on the query and on earlier draws only. The draws share epsilon, the step's cost, evenly, so
+    by sequential composition all are epsilon-DP. Where the query is ordered, candidates depend on the query alone; a
+    draw with one option then reads no row and costs nothing, and only the others share epsilon.
     """
     scorer = _Scorer(query, study, columns)
     epsilon = query.epsilon_each(step, study)
@@ -60,7 +61,7 @@ class _Scorer:
         self._known: dict[Candidate, int] = {}
         self._counter = FamilyCounter(self._columns, self._sizes)
         binary = all(self._sizes[feature] == 2 for feature in query.open)
-        self.sensitivity = score_sensitivity(self._kind, self._rows, binary)
+        self.sensitivity = study.max_rows_per_unit * score_sensitivity(self._kind, self._rows, binary)
 
     def score(self, options: Sequence[Candidate]) -> NDArray[np.int64]:
         """The scores of these pairs, in order; a pair without parents has the score of independence."""

@@ -33,8 +33,8 @@ def noisy_counts(
 ) -> NDArray[np.int64]:
     """This party's counts with its own full noise.
 
-    Guarantee: neighbours differ in one replaced row, which moves one count from a cell to another in each table. The
-    noise of `LocalMarginals.runs` makes all of it cost the step's cost.
+    Guarantee: neighbours differ in the replaced rows of one unit, each of which moves one count from a cell to another
+    in each table. The noise of `LocalMarginals.runs` makes all of it cost the step's cost.
     """
     counts = exact_counts(query, study, columns)
     counts += sample_runs(query.runs(step, study), coins=coins)

@@ -20,6 +20,14 @@ from synod.party.table.source import open_batches
 
 
 @dataclass(frozen=True, slots=True)
+class Unit:
+    """The column that tells units of privacy, such as persons, apart, and how many rows one may have."""
+
+    column: str
+    most_rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class Misfit:
     """What does not fit: shown to the party's operator, never sent."""
 
@@ -40,17 +48,20 @@ class TableError(SynodError):
         self.misfits = misfits
 
 
-def read_table(source: Path, codings: Sequence[Coding], *, unit: str | None, expected_rows: int) -> Snapshot:
-    """Reads, checks and encodes a table; raises `TableError` with all misfits if anything does not fit."""
+def read_table(source: Path, codings: Sequence[Coding], *, unit: Unit | None, expected_rows: int) -> Snapshot:
+    """Reads, checks and encodes a table; raises `TableError` with all misfits if anything does not fit.
+
+    Guarantee: with a `unit`, no unit of the snapshot has more rows than it says. Its column is not kept.
+    """
     columns = tuple(np.zeros(expected_rows, dtype=coding.dtype) for coding in codings)
     names = [coding.attribute.name for coding in codings]
     misfits: dict[tuple[str, str], int] = {}
     units: list[pa.Array] = []
     rows = 0
-    for batch in open_batches(source, names if unit is None or unit in names else [*names, unit]):
+    for batch in open_batches(source, names if unit is None or unit.column in names else [*names, unit.column]):
         start, rows = rows, rows + len(batch)
         if unit is not None:
-            units.append(_decoded(batch.column(unit)))
+            units.append(_unit_names(batch.column(unit.column)))
         for coding, column in zip(codings, columns, strict=True):
             codes, broken = _encode(coding, batch.column(coding.attribute.name))
             for rule, count in broken.items():
@@ -138,12 +149,23 @@ def _decoded(values: pa.Array) -> pa.Array:
     return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
-def _check_unit(unit: str, parts: list[pa.Array]) -> dict[tuple[str, str], int]:
-    ids = pa.chunked_array(parts) if parts else pa.chunked_array([pa.array([], pa.string())])
+def _unit_names(values: pa.Array) -> pa.Array:
+    """What tells units apart: texts without blanks around them; null where there is none, or a text is empty."""
+    values = _decoded(values)
+    texts = pc.utf8_trim_whitespace(_to_texts(values))
+    nothing = ["", "nan"] if pa.types.is_floating(values.type) else [""]
+    return pc.if_else(pc.is_in(texts, value_set=pa.array(nothing)), None, texts)
+
+
+def _check_unit(unit: Unit, parts: list[pa.Array]) -> dict[tuple[str, str], int]:
+    """Rows beyond what a unit may have, and rows of no unit: whose they are cannot be told, so none is let through."""
+    names = pa.chunked_array(parts, pa.string())
     misfits: dict[tuple[str, str], int] = {}
-    repeated = len(ids) - ids.null_count - pc.count_distinct(ids, mode="only_valid").as_py()
-    if repeated:
-        misfits[unit, "the unit of privacy appears in more than one row"] = repeated
-    if ids.null_count:
-        misfits[unit, "the unit of privacy is missing"] = ids.null_count
+    rows = pc.value_counts(names.drop_null()).field("counts").to_numpy(zero_copy_only=False)
+    beyond = int(np.maximum(rows - unit.most_rows, 0).sum())
+    if beyond:
+        most = "one row" if unit.most_rows == 1 else f"{unit.most_rows} rows"
+        misfits[unit.column, f"the unit of privacy appears in more than {most}"] = beyond
+    if names.null_count:
+        misfits[unit.column, "the unit of privacy is missing"] = names.null_count
     return misfits

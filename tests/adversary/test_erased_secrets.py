@@ -129,7 +129,7 @@ def test_a_reader_that_holds_the_log_up_only_delays_it(tmp_path: Path, later: st
 
 def _approve(ledger: Ledger, name: str) -> bytes:
     study = make_study(name=name)
-    ledger.approve(study, dataset="d", cost=COST, cap=CAP, snapshot=bytes(32), now=2)
+    ledger.approve(study, dataset="d", cost=COST, cap=CAP, snapshot=bytes(32), source=(), now=2)
     ((secret,),) = ledger._rows("SELECT value FROM study_secrets WHERE study = ?", study.digest())
     return bytes(secret)
 

@@ -41,7 +41,7 @@ class Consortium:
         """One party approves a study."""
         ledger, snapshot = self.ledgers[name], Snapshot(tuple(draw_columns(study, name)))
         cost = plan_study(study).cost_of(name)
-        ledger.approve(study, dataset=DATASET, cost=cost, cap=MUCH, snapshot=snapshot.digest(), now=NOW)
+        ledger.approve(study, dataset=DATASET, cost=cost, cap=MUCH, snapshot=snapshot.digest(), source=(), now=NOW)
         return self.party(name, study)
 
     def party(self, name: str, study: Study) -> PartyUnderTest:

@@ -25,6 +25,7 @@ from tests.support.surveys import SCHEMA, draft_survey, make_rows, write_table, 
 PLANTED = "61.23456789"  # a weight that no other row and no bin's border has
 BAD_WARD = "Quarantäne-Ost"
 BAD_ROWS = 17
+PERSON = "Zachariah"  # how everybody is called in a column that no study may ask for
 DEAF = ["sh", "-c", "trap '' INT && exec \"$@\"", "sh"]  # a shell's background job, where SIGINT is ignored
 
 
@@ -307,3 +308,26 @@ def test_an_unreachable_curator_ends_an_operator_s_command_with_exit_code_4(site
     assert "cannot be reached. Check the address, the port and the curator's state." in ran.stderr
     with pytest.raises(SynodError, match="cannot be reached"):
         site.status()
+
+
+def test_launch_protects_persons_with_two_rows_and_refuses_who_has_more(tmp_path: Path) -> None:
+    tables = write_tables(tmp_path / "tables")
+    for table in tables:
+        first, *lines = table.read_text().splitlines()
+        named = [f"{PERSON}{i // 2},{line}" for i, line in enumerate(lines)]
+        table.write_text("\n".join([f"person,{first}", *named]) + "\n")
+    study, out, state = write_study(tmp_path / "study.yaml", {"max_rows_per_unit": 2}), tmp_path / "out", tmp_path / "s"
+    ran = launch(study, tables, out, "--unit", "person", "--state", state)
+    assert ran.returncode == 0, ran.stderr
+    manifest = json.loads((out / "manifest.json").read_bytes())
+    assert manifest["study"]["max_rows_per_unit"] == 2
+    assert [law["protects"] for law in manifest["noise"]] == ["any one person with up to 2 rows at a party"]
+    assert run_synod("verify", out).returncode == 0
+    kept = [path for folder in (out, state) for path in folder.rglob("*") if path.is_file()]
+    assert all(PERSON.encode() not in path.read_bytes() for path in kept), "the column never leaves its table"
+
+    study = write_study(tmp_path / "one.yaml", {"max_rows_per_unit": 1})
+    ran = launch(study, tables, tmp_path / "refused", "--unit", "person")
+    assert ran.returncode == 3
+    assert "column person: the unit of privacy appears in more than one row" in ran.stderr
+    assert PERSON not in ran.stdout + ran.stderr

@@ -22,6 +22,93 @@ def _edits(file: str, tests: str | tuple[str, ...], *changes: Change) -> tuple[E
     return tuple(Edit(file, breaks, old, new, named) for breaks, old, new in changes)
 
 
+UNITS = f"{QUERIES}/test_units.py"
+PERSONS = (
+    *_edits(
+        "common/privacy/laws.py",
+        UNITS,
+        ("noise is for one row of a person", "whole = sensitivity.for_rows(rows_per_unit)", "whole = sensitivity"),
+        ("a person's rows count once in L1", "self.absolute * rows, self", "self.absolute, self"),
+        ("a person's rows count once in squared L2", "self.squared * rows**2)", "self.squared * rows)"),
+    ),
+    *_edits(
+        "common/protocol/queries/base.py",
+        UNITS,
+        ("a sum is for one row of a person", "rows, parties = study.max_rows_per_unit,", "rows, parties = 1,"),
+    ),
+    *_edits(
+        "common/protocol/queries/marginals.py",
+        UNITS,
+        ("one's own tables are for one row", "rows_per_unit=study.max_rows_per_unit,", "rows_per_unit=1,"),
+    ),
+    *_edits(
+        "party/count/parents.py",
+        UNITS,
+        ("a choice is for one row of a person", "= study.max_rows_per_unit * score_sens", "= score_sens"),
+    ),
+    *_edits(
+        "party/table/encode.py",
+        f"{PARTY}/table/test_encode.py",
+        ("one row more is let through", "rows - unit.most_rows,", "rows - unit.most_rows - 1,"),
+        ("a row of nobody is let through", "    if names.null_count:\n", "    if False:\n"),
+        ("a blank is a person", "value_set=pa.array(nothing))", "value_set=pa.array([], pa.string()))"),
+        (
+            "blanks make another person",
+            "texts = pc.utf8_trim_whitespace(_to_texts(values))\n    nothing",
+            "texts = _to_texts(values)\n    nothing",
+        ),
+    ),
+    *_edits(
+        "party/policy.py",
+        f"{PARTY}/test_policy.py",
+        ("nobody counts a person's rows", "if study.max_rows_per_unit > 1 and settings.unit is None:", "if False:"),
+    ),
+    *_edits(
+        "party/approval.py",
+        (f"{PARTY}/test_approval.py", "tests/adversary/test_renamed_dataset.py"),
+        ("persons are not looked at", "unit=unit, expected_rows=rows", "unit=None, expected_rows=rows"),
+        (
+            "a person may have rows without end",
+            "Unit(settings.unit, study.max_rows_per_unit)",
+            "Unit(settings.unit, 10**9)",
+        ),
+        ("no mark of the table is kept", "            source=checked.source,\n", "            source=(),\n"),
+    ),
+    *_edits(
+        "party/ledger.py",
+        "tests/adversary/test_renamed_dataset.py",
+        (
+            "a table's name is not looked at when it is approved",
+            "            account.check_source(dataset, source)\n",
+            "",
+        ),
+        ("marks of the table are forgotten", "[mark.hex() for mark in source]", "[]"),
+    ),
+    *_edits(
+        "party/account.py",
+        "tests/adversary/test_renamed_dataset.py",
+        ("a new name starts at nothing", "if other != name and marks.intersection(approval.source):", "if False:"),
+        (
+            "a renamed dataset forgets its approvals",
+            "if self.current_name(a.dataset) == name]",
+            "if a.dataset == dataset]",
+        ),
+        (
+            "a renamed dataset forgets what was declared",
+            "declared.pop(old) + declared.get(new, FREE)",
+            "declared.get(new, FREE)",
+        ),
+    ),
+    *_edits(
+        "party/table/marks.py",
+        "tests/adversary/test_renamed_dataset.py",
+        ("a copied table is another", 'b"file" + content', 'b"file" + place'),
+        ("a table changed in place is another", 'b"path" + place', 'b"path" + content'),
+        ("a link is another table", "str(source.resolve())", "str(source)"),
+        ("a converted table is another", 'b"rows" + snapshot.digest()', 'b"rows" + content'),
+    ),
+)
+
 NOISE = (
     *_edits(
         "common/privacy/noise.py",
@@ -60,8 +147,8 @@ NOISE = (
         ("a share may be small", "max(LEAST_SQUARE, whole", "max(Fraction(1), whole"),
         (
             "L1 serves for L2",
-            "_gaussian_for(cost.rho, sensitivity.squared",
-            "_gaussian_for(cost.rho, sensitivity.absolute",
+            "_gaussian_for(cost.rho, whole.squared",
+            "_gaussian_for(cost.rho, whole.absolute",
         ),
         ("every draw costs all of rho", "2 * cost.rho / draws", "2 * cost.rho"),
         ("every draw costs all of epsilon", "return cost.epsilon / draws", "return cost.epsilon"),
@@ -134,9 +221,9 @@ ACCOUNTING = (
         f"{PARTY}/test_account.py",
         ("what is held does not count", "(spent + held + asked)", "(spent + asked)"),
         ("what is spent does not count", "(spent + held + asked)", "(held + asked)"),
-        ("a lost history is forgiven", "if self.history_lost and dataset", "if False and dataset"),
+        ("a lost history is forgiven", "if self.history_lost and not", "if False and not"),
         ("a study may charge its reservation again and again", "self.reserved - self.spent if", "self.reserved if"),
-        ("what was declared is forgotten", "[self.declared.get(dataset, FREE), *costs]", "costs"),
+        ("what was declared is forgotten", "[self.declared.get(self.current_name(dataset), FREE), *costs]", "costs"),
         ("charges replace each other", "charges=(*approval.charges, charge)", "charges=(charge,)"),
     ),
 )
@@ -176,12 +263,12 @@ SENSITIVITY = (
         (
             "a sum is drawn as one party's own",
             "return sum_law(step, study, TABLE, part=part)",
-            "return noise_for(step.cost, TABLE, part=part)",
+            "return _own_law(step, study, part)",
         ),
         (
             "one's own noise is for the whole cost",
-            "return noise_for(step.cost, TABLE, part=part)",
-            "return noise_for(step.cost, TABLE)",
+            "rows_per_unit=study.max_rows_per_unit, part=part)",
+            "rows_per_unit=study.max_rows_per_unit)",
         ),
         ("a feature may be twice in a table", "bases[a] >= bases[b]", "bases[a] > bases[b]"),
         ("a grouping may leave values out", "and len(self.groups) == sizes[self.feature]", ""),
@@ -548,7 +635,7 @@ PARTY_CHECKS = (
         "party/table/encode.py",
         f"{PARTY}/table/test_encode.py",
         ("a table may have more rows than the roster says", "if rows != expected_rows:", "if False:"),
-        ("a person may have several rows", "    if repeated:", "    if False:"),
+        ("a person may have several rows", "    if beyond:", "    if False:"),
         ("values outside of the domain are taken", 'broken["outside the domain"] =', "_ ="),
     ),
     *_edits(
@@ -708,7 +795,7 @@ LEDGER = (
         ("a revoked study keeps its rows", "    drop_snapshot(snapshot_folder(settings, study_hash))\n", ""),
         (
             "the table is read for a study beyond the budget",
-            "    account.check_room(settings.dataset, cost, settings.cap, delta=settings.shown_delta)\n",
+            "        account.check_room(settings.dataset, cost, settings.cap, delta=settings.shown_delta)\n",
             "",
         ),
     ),
@@ -1127,6 +1214,7 @@ CALLERS = (
 
 EDITS = (
     *NOISE,
+    *PERSONS,
     *ACCOUNTING,
     *SENSITIVITY,
     *CRYPTOGRAPHY,

@@ -153,11 +153,12 @@ def names_in(folder: Path) -> set[str]:
     "Run the daemon",
     "See what was spent",
     "Take an approval back",
+    "Rename a dataset",
 )
 def test_a_partys_operator_from_the_first_day_to_a_revocation(blocks: Blocks, site: Site) -> None:
     site.start_curator()
     here = site.config("north").parent
-    site.change(site.config("north"), approve="ask")
+    site.change(site.config("north"), approve="ask", dataset="north-stays")
     shutil.rmtree(here / "state")
 
     tls = {"ca": "../certs/ca.pem", "certificate": "north.pem", "key": "north.key"}
@@ -181,6 +182,7 @@ def test_a_partys_operator_from_the_first_day_to_a_revocation(blocks: Blocks, si
     assert json.loads((here / "ledger.json").read_text())["signature"]
     assert "Revoked care-survey; spent on it: epsilon 0." in run(blocks.script("Take an approval back"), here)
     assert site.account("north").approvals[study.digest().hex()].state is ApprovalState.REVOKED
+    assert "north-stays is north-visits now" in run(blocks.script("Rename a dataset"), here)
 
 
 def with_key(site: Site, party: str, fingerprint: str) -> Study:

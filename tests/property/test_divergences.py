@@ -127,8 +127,8 @@ def compose() -> tuple[Logs[tuple[int, int]], Logs[tuple[int, int]]]:
 
     The second question is another one where the first answer is odd, and there the row moves it the other way.
     """
-    pure = noise_for(Cost.pure(EPSILON), Sensitivity(ABSOLUTE, 10**9))
-    concentrated = noise_for(Cost.concentrated(RHO), Sensitivity(10**9, SHIFT**2))
+    pure = noise_for(Cost.pure(EPSILON), Sensitivity(ABSOLUTE, 10**9), rows_per_unit=1)
+    concentrated = noise_for(Cost.concentrated(RHO), Sensitivity(10**9, SHIFT**2), rows_per_unit=1)
     assert isinstance(pure, LaplaceLaw)
     assert isinstance(concentrated, GaussianLaw)
     scale, square = (mpfr(gmpy2.mpq(number)) for number in (pure.scale, concentrated.square))

@@ -27,7 +27,7 @@ SENSITIVITY = Sensitivity(10**9, 2)
 
 
 def make_law(rho: Fraction, parties: int, collusion: int) -> GaussianLaw:
-    law = noise_for(Cost.concentrated(rho), SENSITIVITY, parties=parties, threshold=collusion)
+    law = noise_for(Cost.concentrated(rho), SENSITIVITY, parties=parties, threshold=collusion, rows_per_unit=1)
     assert isinstance(law, GaussianLaw)
     return law
 

@@ -36,6 +36,7 @@ DIFFERENT: dict[str, Any] = {
     "encoding": "gray",
     "score": "R",
     "collusion": 0,
+    "max_rows_per_unit": 2,
     "key_bits": 2048,
     "bins": 5,
     "rounds": 3,

@@ -143,7 +143,7 @@ def open_party(folder: Path, study: Study, name: str, table: Table | None = None
         folder.mkdir(parents=True, exist_ok=True)
         ledger = Ledger.create(folder, history_lost=False, now=NOW)
         cost = plan_study(study).cost_of(name)
-        ledger.approve(study, dataset=DATASET, cost=cost, cap=cost, snapshot=snapshot.digest(), now=NOW)
+        ledger.approve(study, dataset=DATASET, cost=cost, cap=cost, snapshot=snapshot.digest(), source=(), now=NOW)
     return PartyUnderTest(study, name, snapshot, ledger.study_root(study.digest()), ledger, folder)
 
 

@@ -11,7 +11,7 @@ import pytest
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.encoding import codings_of
 from synod.common.study.study import Study
-from synod.party.table.encode import Misfit, TableError, read_table
+from synod.party.table.encode import Misfit, TableError, Unit, read_table
 from tests.support.studies import make_study
 
 SECRET = "Zachariah"  # a value that must never appear in an error
@@ -28,8 +28,8 @@ AGE = {"name": "age", "type": "integer", "min": 0, "max": 256}
 MASS = {"name": "mass", "type": "real", "min": "-1", "max": "1"}
 
 
-def study_of(rows: int, *schema: dict[str, Any]) -> Study:
-    return make_study(rows=(rows, 5, 5), schema=schema or (COLOUR, AGE, MASS))
+def study_of(rows: int, *schema: dict[str, Any], **changes: Any) -> Study:
+    return make_study(rows=(rows, 5, 5), schema=schema or (COLOUR, AGE, MASS), **changes)
 
 
 Writer = Callable[[Path, dict[str, list[Any]]], Path]
@@ -50,7 +50,8 @@ def write_parquet(folder: Path, columns: dict[str, list[Any]]) -> Path:
 
 
 def read(source: Path, study: Study, unit: str | None = None) -> list[list[int]]:
-    snapshot = read_table(source, codings_of(study), unit=unit, expected_rows=study.roster[0].rows)
+    column = None if unit is None else Unit(unit, study.max_rows_per_unit)
+    snapshot = read_table(source, codings_of(study), unit=column, expected_rows=study.roster[0].rows)
     return [column.tolist() for column in snapshot.columns]
 
 

@@ -19,6 +19,7 @@ from synod.common.privacy.coins import Coins
 from synod.common.privacy.laws import NoiseLaw, Sensitivity, noise_for
 from synod.common.protocol.steps import Limit, QueryKind, Step
 from synod.common.runtime.errors import check_failed, refused
+from synod.common.study.promise import name_unit
 from synod.common.study.study import Study
 from synod.v1 import query_pb2 as pb
 
@@ -217,8 +218,9 @@ class SumTerms:
 class SumQuery(Query[AnswerT]):
     """A query whose answer is the sum over all parties, encrypted and masked, with one share of noise from each.
 
-    Guarantee: neighbours differ in one replaced row and row counts are public. The noise follows from the step's cost
-    and from sensitivities that the query's class proves; together the runs cost at most the step's cost.
+    Guarantee: neighbours differ in the replaced rows of one unit, at most the study's `max_rows_per_unit`, and row
+    counts are public. The noise follows from the step's cost and from sensitivities to one row that the query's class
+    proves, times these rows (`sum_law`); together the runs cost at most the step's cost.
     """
 
     @abstractmethod
@@ -265,7 +267,7 @@ class SumQuery(Query[AnswerT]):
             else "the curator and the public, but not a party, which can subtract its own share"
         )
         runs: list[Json] = [run.to_json() for run in self.terms(step, study).runs]
-        return {"label": step.label, "runs": runs, "protects_against": against}
+        return {"label": step.label, "runs": runs, **protection(study, against)}
 
     def binding(self, step: Step, study: Study) -> dict[str, Json]:
         """Noise and packing: a party that would add other noise, or pack otherwise, derives another Q."""
@@ -274,6 +276,11 @@ class SumQuery(Query[AnswerT]):
         packing: Json = [layout.length, layout.width, layout.slots, str(layout.low)]
         runs: list[Json] = [run.to_json() for run in terms.runs]
         return {"noise": runs, "packing": packing}
+
+
+def protection(study: Study, against: str) -> dict[str, Json]:
+    """Whom a law protects, and against whom, as the manifest states it."""
+    return {"protects": f"any one {name_unit(study)}", "protects_against": against}
 
 
 @lru_cache(maxsize=64)
@@ -302,8 +309,9 @@ def _noisiest(laws: Collection[NoiseLaw]) -> list[NoiseLaw]:
 
 
 def sum_law(step: Step, study: Study, sensitivity: Sensitivity, *, part: Fraction = Fraction(1)) -> NoiseLaw:
-    """The noise of an encrypted sum: one share from each party, any K-t of which are enough."""
-    return noise_for(step.cost, sensitivity, part=part, parties=len(study.roster), threshold=study.collusion)
+    """The noise of an encrypted sum: one share from each party, any K-t of which are enough; for all rows of a unit."""
+    rows, parties = study.max_rows_per_unit, len(study.roster)
+    return noise_for(step.cost, sensitivity, rows_per_unit=rows, part=part, parties=parties, threshold=study.collusion)
 
 
 def check_within(query: Query[Any], step: Step, study: Study) -> None:

@@ -25,6 +25,7 @@ from synod.common.protocol.queries.base import (
     NoiseRun,
     SumQuery,
     parse_exactly,
+    protection,
     sum_law,
 )
 from synod.common.protocol.queries.reading import is_ascending, read_whole, read_wholes
@@ -192,7 +193,9 @@ class Tables:
 
         Guarantee: let p be the table's part of the cost. A cell of weight w has noise for p w / w_max, made for counts
         of which two change by 1; so the change of one of them costs at most half of that. A replaced row changes two
-        cells of the table at most, of weights w and w': (w + w') / (2 w_max) of p, at most p.
+        cells of the table at most, of weights w and w': (w + w') / (2 w_max) of p, at most p. That is for units of one
+        row; for m rows the noise of every cell is m times as large, and the triangle inequality in the norm that
+        weighs each cell by its noise gives the same bound (docs/privacy.md, section 1).
         """
         sizes, law = self.entry_sizes(study), cache(partial(self.noise_law, step, study))
         weights = self.weights or (None,) * len(self.sets)
@@ -328,6 +331,10 @@ class SumMarginals(Tables, SumQuery[list[Counts]]):
         return np.concatenate(answer)
 
 
+def _own_law(step: Step, study: Study, part: Fraction) -> NoiseLaw:
+    return noise_for(step.cost, TABLE, rows_per_unit=study.max_rows_per_unit, part=part)
+
+
 @dataclass(frozen=True)
 class LocalMarginals(Tables, ClearQuery[list[Counts]]):
     """One party, on its own: its counts of sets of features plus its own full noise."""
@@ -346,13 +353,11 @@ class LocalMarginals(Tables, ClearQuery[list[Counts]]):
     @classmethod
     def check_room(cls, step: Step, study: Study, part: Fraction | None = None) -> None:
         """The same, of noise that is drawn and not packed."""
-        del study
-        noise_for(step.cost, TABLE, part=part or Fraction(1, step.limit.tables))
+        _own_law(step, study, part or Fraction(1, step.limit.tables))
 
     def noise_law(self, step: Step, study: Study, part: Fraction) -> NoiseLaw:
         """All of the noise, the party's own."""
-        del study
-        return noise_for(step.cost, TABLE, part=part)
+        return _own_law(step, study, part)
 
     def runs(self, step: Step, study: Study) -> tuple[Noise, ...]:
         """The party's own noise.
@@ -364,7 +369,7 @@ class LocalMarginals(Tables, ClearQuery[list[Counts]]):
     def law(self, step: Step, study: Study) -> dict[str, Json] | None:
         """The law of the party's own noise."""
         runs: list[Json] = [run.to_json() for run in self.runs(step, study)]
-        return {"label": step.label, "runs": runs, "protects_against": "anyone"}
+        return {"label": step.label, "runs": runs, **protection(study, "anyone")}
 
     def write_answer(self, answer: list[Counts]) -> bytes:
         """A NoisyCounts, table after table."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, get_args
 from synod.common.crypto.canonical import Json
 from synod.common.models.candidates import ParentOptions, Score, count_options, is_maximal
 from synod.common.privacy.laws import epsilon_of_each_draw
-from synod.common.protocol.queries.base import ClearQuery, parse_exactly
+from synod.common.protocol.queries.base import ClearQuery, parse_exactly, protection
 from synod.common.protocol.queries.marginals import INDEX_BYTES, OVERHEAD_BYTES
 from synod.common.protocol.queries.reading import is_ascending, read_whole, read_wholes
 from synod.common.protocol.steps import Limit, QueryKind, Step
@@ -169,7 +169,7 @@ class ChooseParents(ClearQuery[list[Choice]]):
             "label": step.label,
             "law": f"permute-and-flip on the score {self.score}",
             "epsilon_each": str(self.epsilon_each(step, study)),
-            "protects_against": "anyone",
+            **protection(study, "anyone"),
         }
 
     def write_answer(self, answer: list[Choice]) -> bytes:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 
 from synod.common.protocol.queries.parsing import AnyQuery
-from synod.common.study.promise import write_delta
+from synod.common.study.promise import name_unit, write_delta
 from synod.common.study.schema import write_decimal
 from synod.common.study.study import Study
 from synod.curator.methods.base import CountError, Publication, publisher_of
@@ -93,7 +93,7 @@ def _tiles(study: Study) -> list[Html]:
     return [
         _tile("Synthetic rows", whole(study.rows or 0), f"from {whole(study.total_rows)} real ones"),
         _tile("Parties", whole(len(study.roster)), holds if is_one else f"each {holds}"),
-        _tile("Privacy budget", _name_budget(study), f"for each row; {name_adversary(study)}"),
+        _tile("Privacy budget", _name_budget(study), f"for each {name_unit(study)}; {name_adversary(study)}"),
     ]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from synod.common.study.promise import name_budget
+from synod.common.study.promise import name_budget, name_unit
 from synod.common.study.study import RosterEntry, Study
 from synod.curator.methods.base import CountError, publisher_of
 from synod.curator.release.report.accuracy import count_varying
@@ -205,7 +205,7 @@ def _cite(study: Study, imprint: Imprint) -> str:
     authors = listed(names if len(names) <= MOST_AUTHORS else [*names[: MOST_AUTHORS - 1], f"{rest} others"])
     return (
         f"{authors}: {study.name}. Synthetic table of {whole(study.rows or 0)} rows, differentially private with "
-        f"{name_budget(study)} per row. {study.method.name}, Synod {imprint.version}, "
+        f"{name_budget(study)} per {name_unit(study)}. {study.method.name}, Synod {imprint.version}, "
         f"study sha256:{study.digest().hex()}."
     )
 
@@ -216,7 +216,8 @@ def _bibtex(study: Study, imprint: Imprint) -> str:
         "title": f"{{{study.name}}}: a differentially private synthetic table",
         "author": " and ".join(f"{{{entry.name}}}" for entry in study.roster),
         "howpublished": f"Published with Synod {imprint.version}, method {study.method.name}",
-        "note": f"{whole(study.rows or 0)} synthetic rows, {name_budget(study)} per row, study sha256:{digest}",
+        "note": f"{whole(study.rows or 0)} synthetic rows, {name_budget(study)} per {name_unit(study)}, "
+        f"study sha256:{digest}",
     }
     lines = ",\n".join(f"  {key:12} = {{{value}}}" for key, value in fields.items())
     return f"@misc{{{study.name}-{digest[:8]},\n{lines}\n}}"

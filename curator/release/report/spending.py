@@ -50,9 +50,13 @@ def _promise(study: Study) -> str:
     if study.delta is not None:
         told = f"The study's (epsilon, delta) is ({epsilon}, {write_delta(study.delta)})."
         beyond = f", and by {write_delta(study.delta)} beside that, which is delta"
+    most = study.max_rows_per_unit
+    taken, one = "row of any party and replace it by any other row", "row"
+    if most > 1:
+        taken, one = f"person with up to {most} rows at a party, and replace these rows by any others", "person"
     return (
-        f"{told} Take any one row of any party and replace it by any other row: the chance "
-        f"of every possible release changes {bound}{beyond}. That bounds what anybody can learn about one row, "
+        f"{told} Take any one {taken}: the chance "
+        f"of every possible release changes {bound}{beyond}. That bounds what anybody can learn about one {one}, "
         f"even somebody who knows all the others. {explain_several_rows(study)}"
     )
 

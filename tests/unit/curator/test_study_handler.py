@@ -316,7 +316,7 @@ def test_a_launch_ends_with_a_sentence_if_the_curator_does_not_go_on(
     run(scene)
     monkeypatch.setattr(launcher, "POLL_SECONDS", 0.0)
     monkeypatch.setattr(launcher, "plan_paths", lambda folder, tables: type("Paths", (), {"operator_config": folder}))
-    monkeypatch.setattr(launcher, "prepare", lambda paths, study: study)
+    monkeypatch.setattr(launcher, "prepare", lambda paths, study, unit: study)
     monkeypatch.setattr(launcher, "load_settings", lambda kind, path: None)
     monkeypatch.setattr(launcher, "OperatorClient", lambda settings: Halted(*statuses))
     with pytest.raises(SynodError) as caught:

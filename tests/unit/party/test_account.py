@@ -22,7 +22,7 @@ def cost(amount: str) -> Cost:
 def approved(study: str, reserved: str, dataset: str = "d") -> dict[str, Any]:
     return {
         "kind": "approved", "study": study, "name": f"name-{study}", "dataset": dataset,
-        "reserved": str(cost(reserved)), "snapshot": "00",
+        "reserved": str(cost(reserved)), "snapshot": "00", "source": ["00"],
     }  # fmt: skip
 
 

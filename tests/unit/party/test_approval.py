@@ -321,3 +321,37 @@ def test_a_snapshot_that_outlived_its_study_is_removed_and_others_stay(settings:
     drop_ended_snapshots(settings, ledger.account())
     assert [folder.exists() for folder in folders] == [False, True, True]
     ledger.close()
+
+
+# Persons
+
+PERSONS = "person,sex,age,income,ward"
+
+
+def test_a_study_of_persons_is_approved_where_nobody_has_more_rows(settings: PartySettings) -> None:
+    own = settings.model_copy(update={"unit": "person"})
+    lines = [f"{who},{line}" for who, line in zip(("Zoe", "Zoe", "Ann"), LINES, strict=True)]
+    settings.source.write_text("\n".join([PERSONS, *lines]) + "\n")
+    initialize(own, spent=None, now=5)
+    for rows in (1, 2):
+        study = study_for(own, name=f"rows-{rows}", max_rows_per_unit=rows)
+        if rows == 1:
+            with pytest.raises(TableError, match="does not fit") as caught:
+                approve(own, study, now=6)
+            assert [misfit.column for misfit in caught.value.misfits] == ["person"]
+            assert "Zoe" not in str(caught.value) + str(caught.value.misfits)
+        else:
+            approve(own, study, now=6)
+    (entry,) = [entry for entry in entries(own) if entry["kind"] == "approved"]
+    assert entry["name"] == "rows-2"
+    files = sorted(path.name for path in snapshot_folder(own, bytes.fromhex(entry["study"])).iterdir())
+    assert files == [f"{index:04}.npy" for index in range(4)], "the person is not in the snapshot"
+
+
+def test_persons_with_several_rows_need_a_column_before_anything_is_read(settings: PartySettings) -> None:
+    initialize(settings, spent=None, now=5)
+    settings.source.unlink()
+    with pytest.raises(SynodError, match="which column tells persons apart") as caught:
+        approve(settings, study_for(settings, max_rows_per_unit=2), now=6)
+    assert caught.value.code is Code.REFUSED
+    assert kinds(settings) == ["opened"]

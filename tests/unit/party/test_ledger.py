@@ -25,7 +25,9 @@ def cost(amount: str) -> Cost:
 
 
 def approve(ledger: Ledger, study: Study, *, epsilon: str = "1", cap: str = "2", dataset: str = "d") -> None:
-    ledger.approve(study, dataset=dataset, cost=cost(epsilon), cap=cost(cap), snapshot=SNAPSHOT, now=2)
+    ledger.approve(
+        study, dataset=dataset, cost=cost(epsilon), cap=cost(cap), snapshot=SNAPSHOT, source=(dataset.encode(),), now=2
+    )
 
 
 def charge(ledger: Ledger, study: Study, epsilon: str, *, label: str = "moments", payload: bytes = b"answer") -> None:
@@ -231,7 +233,7 @@ def approve_either_at_once(folder: Path, number: int, barrier: Barrier) -> None:
     barrier.wait(timeout=60)
     try:
         cap = Cost(Fraction(5, 2), Fraction(1, 100))
-        ledger.approve(study, dataset="d", cost=asked, cap=cap, snapshot=SNAPSHOT, now=2)
+        ledger.approve(study, dataset="d", cost=asked, cap=cap, snapshot=SNAPSHOT, source=(b"d",), now=2)
     except SynodError as error:
         assert error.code is Code.REFUSED, error  # noqa: PT017
 

@@ -38,7 +38,7 @@ def ledger(settings: PartySettings) -> Ledger:
 
 def approve(ledger: Ledger, name: str = "survey") -> bytes:
     study = make_study(name=name)
-    ledger.approve(study, dataset="d", cost=COST, cap=COST, snapshot=bytes(32), now=2)
+    ledger.approve(study, dataset="d", cost=COST, cap=COST, snapshot=bytes(32), source=(), now=2)
     return study.digest()
 
 

@@ -157,6 +157,12 @@ def test_5_the_unit_of_privacy_is_never_asked_for(tmp_path: Path) -> None:
     check(make_settings(tmp_path, unit="id"), make_study())
 
 
+def test_5_persons_with_several_rows_need_a_column_that_tells_them_apart(tmp_path: Path) -> None:
+    study = make_study(max_rows_per_unit=3)
+    assert "does not say which column tells persons apart" in refusal(make_settings(tmp_path), study)
+    check(make_settings(tmp_path, unit="id"), study)
+
+
 def test_6_answers_of_its_own_need_leave(tmp_path: Path) -> None:
     for method, is_local in (
         ("dp-subn", True),

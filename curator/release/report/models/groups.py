@@ -31,6 +31,8 @@ NOT_PERSONS = (
     "secret, so nobody can be told beforehand what they lose. What everybody can be told is the study's whole budget. "
     "A sensitive column that another is drawn from is counted in that one's table too, with that table's noise."
 )
+OF_ROWS = "What a row with a value loses at most"
+OF_PERSONS = "What a person loses at most, all of whose rows have a value"
 EVEN = "All tables have the same noise: there is one group of columns only, and no weights."
 
 
@@ -85,7 +87,8 @@ def _bound_table(study: Study, groups: Groups) -> Html:
                 rows.append(tag("tr", tag("th", column, scope="row"), *(tag("td", cell) for cell in cells)))
     more = [tag("p", f"{plural(len(rows) - MOST_VALUES, 'more value')}: see ", tag("code", "model.json"), ".")]
     heads = ("column", "value", "weight", f"{'epsilon' if study.delta is None else 'rho'}, at most")
-    table = fold_table("What a row with a value loses at most", heads, rows[:MOST_VALUES])
+    title = OF_ROWS if study.max_rows_per_unit == 1 else OF_PERSONS
+    table = fold_table(title, heads, rows[:MOST_VALUES])
     return join([table, *more * (len(rows) > MOST_VALUES)])
 
 

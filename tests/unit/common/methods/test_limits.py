@@ -119,9 +119,10 @@ def studies(draw: st.DrawFn) -> Study:
     sizes = draw(
         st.lists(st.integers(1, 9), min_size=2, max_size=5).filter(lambda sizes: sum(s > 1 for s in sizes) > 1)
     )
-    name = draw(st.sampled_from(["dp-subn", "dp-ccbn", "independent", "privbayes"]))
+    name = draw(st.sampled_from(["dp-subn", "dp-ccbn", "independent", "privbayes", "hpprivbayes"]))
     cells = st.just("auto") | st.integers(0, 40)
     encodings = (*ENCODINGS, "hierarchical") if name in WITH_LEVELS else ENCODINGS
+    encodings = ("vanilla", "hierarchical") if name in WITHOUT_BITS else encodings
     keys: dict[str, Any] = {"encoding": draw(st.sampled_from(encodings)), "max_candidates": draw(st.integers(100, 200))}
     if name == "dp-subn":
         keys |= {
@@ -135,13 +136,17 @@ def studies(draw: st.DrawFn) -> Study:
     elif name == "privbayes":
         keys |= {"parameter_cells": draw(cells), "degree": draw(st.none() | st.integers(0, 4))}
         keys |= {"structure": draw(st.sampled_from(["turns", "pooled"]))}
+    elif name == "hpprivbayes":
+        keys |= {"parameter_cells": draw(cells), "degree": draw(st.none() | st.integers(0, 4))}
+        keys |= {"max_view_cells": draw(st.integers(4, 99)), "order": draw(st.sampled_from(["information", "schema"]))}
+        keys |= {"weights": draw(st.sampled_from(["rare", "frequent", "none"]))}
     elif name == "dp-ccbn":
         keys |= {"parameter_cells": draw(cells), "max_numbers": draw(st.integers(1, 300))}
     else:
         keys |= {"table_cells": draw(st.just("auto") | st.lists(st.integers(0, 40), min_size=3, max_size=3))}
     kinds = (categorical, lambda name, size, **more: integer(name, 0, size - 1, bins=size, **more))
     schema = [draw(st.sampled_from(kinds))(f"x{i}", n, nullable=draw(st.booleans())) for i, n in enumerate(sizes)]
-    return study_of({"name": name, **keys}, schema)
+    return study_of({"name": name, **keys}, schema, max_rows_per_unit=draw(st.integers(1, 3)))
 
 
 @settings(max_examples=60, deadline=None)
@@ -152,6 +157,37 @@ def test_recipes_stay_within_whatever_limits_a_study_writes(study: Study, seed: 
         if largest_sum(study, resolved(study.method.parameter_cells), most) > most:
             return
     publish(study, seed)
+
+
+@pytest.mark.parametrize("delta", [None, "1e-9"])
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS.keys())
+def test_every_method_publishes_for_persons_with_several_rows(method: dict[str, Any], delta: str | None) -> None:
+    publish(study_of(method, SHAPES["few"], delta=delta, max_rows_per_unit=3))
+
+
+def sizes_of_plan(method: dict[str, Any], epsilon: str, rows_per_unit: int) -> tuple[Any, Any]:
+    study = study_of(method, SHAPES["few"], epsilon=epsilon, max_rows_per_unit=rows_per_unit, rows=(7000, 9000, 11000))
+    return study.method, [step.limit for step in plan_study(study).steps]
+
+
+def test_the_rules_of_every_method_know_the_noise_for_several_rows() -> None:
+    """Under pure epsilon three rows at three times the epsilon have the noise of one row: rounds, shares and sizes that
+    follow from noise are the same, and others than those of one row at the larger epsilon.
+    """
+    noticed = set()
+    for method in METHODS.values():
+        for one, three in (("1", "3"), ("0.1", "0.3"), ("0.003", "0.009"), ("0.01", "0.03"), ("0.0003", "0.0009")):
+            try:
+                expected = sizes_of_plan(method, one, 1)
+            except SynodError:
+                with pytest.raises(SynodError):
+                    sizes_of_plan(method, three, 3)
+                continue
+            assert sizes_of_plan(method, three, 3) == expected, (method, three)
+            if sizes_of_plan(method, three, 1) != expected:
+                noticed.add(method["name"])
+    by_noise = {"dp-subn", "dp-ccbn", "independent", "privbayes", "hpprivbayes", "adaptive", "distdiffgen"}
+    assert noticed == by_noise, "the others count what they count, whatever its noise is"
 
 
 def test_a_recipe_that_asks_for_more_would_be_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,9 @@ def laplace_for(
     cost: Cost, absolute: int, *, part: Fraction = Fraction(1), parties: int = 1, threshold: int = 0
 ) -> LaplaceLaw:
     """The noise of a pure cost, for which the squared sensitivity must not matter."""
-    law = noise_for(cost, Sensitivity(absolute, 10**9), part=part, parties=parties, threshold=threshold)
+    law = noise_for(
+        cost, Sensitivity(absolute, 10**9), part=part, parties=parties, threshold=threshold, rows_per_unit=1
+    )
     assert isinstance(law, LaplaceLaw)
     return law
 
@@ -47,7 +49,7 @@ def gaussian_for(
     cost: Cost, squared: int, *, part: Fraction = Fraction(1), parties: int = 1, threshold: int = 0
 ) -> GaussianLaw:
     """The noise of a rho, for which the absolute sensitivity must not matter."""
-    law = noise_for(cost, Sensitivity(10**9, squared), part=part, parties=parties, threshold=threshold)
+    law = noise_for(cost, Sensitivity(10**9, squared), part=part, parties=parties, threshold=threshold, rows_per_unit=1)
     assert isinstance(law, GaussianLaw)
     return law
 
@@ -150,25 +152,25 @@ def test_draws_share_their_cost_evenly(epsilon: Fraction, draws: int) -> None:
 
 
 def test_the_kind_of_the_cost_decides_the_law() -> None:
-    assert isinstance(noise_for(COST, TABLE), LaplaceLaw)
-    assert isinstance(noise_for(RHO, TABLE), GaussianLaw)
+    assert isinstance(noise_for(COST, TABLE, rows_per_unit=1), LaplaceLaw)
+    assert isinstance(noise_for(RHO, TABLE, rows_per_unit=1), GaussianLaw)
     for cost in (COST + RHO, Cost()):
         with pytest.raises(AssertionError):
-            noise_for(cost, TABLE)
+            noise_for(cost, TABLE, rows_per_unit=1)
 
 
 @pytest.mark.parametrize("cost", [COST, RHO])
 @pytest.mark.parametrize(("parties", "threshold"), [(3, 3), (3, 4), (1, 1), (3, -1)])
 def test_there_is_an_honest_party(cost: Cost, parties: int, threshold: int) -> None:
     with pytest.raises(AssertionError):
-        noise_for(cost, TABLE, parties=parties, threshold=threshold)
+        noise_for(cost, TABLE, parties=parties, threshold=threshold, rows_per_unit=1)
 
 
 @pytest.mark.parametrize("cost", [COST, RHO])
 @pytest.mark.parametrize("part", [Fraction(0), Fraction(-1, 2), Fraction(11, 10)])
 def test_a_part_is_not_more_than_the_whole(cost: Cost, part: Fraction) -> None:
     with pytest.raises(AssertionError):
-        noise_for(cost, TABLE, part=part)
+        noise_for(cost, TABLE, part=part, rows_per_unit=1)
 
 
 def test_sensitivities_of_several_vectors_add_up() -> None:

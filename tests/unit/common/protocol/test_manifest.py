@@ -513,6 +513,7 @@ def test_the_noise_law_is_in_exact_numbers_and_says_whom_it_protects_against() -
         "sensitivity": str(sensitivity),
     }
     assert law["protects_against"] == "anyone, and the curator together with up to 1 of 3 parties"
+    assert law["protects"] == "any one row"
     open_study = STUDY.model_copy(update={"collusion": 0})
     (bare,) = noise_law(open_study, queries_of(open_study))
     assert isinstance(bare, dict)
@@ -544,7 +545,12 @@ def test_laws_of_local_answers_are_in_exact_numbers() -> None:
     assert list(laws) == [step.label for step in plan.steps]
     update, start = plan.step("update-harbour").cost.epsilon, plan.step("initialize-north").cost.epsilon
     own = {"numbers": 8, "law": "discrete Laplace", "scale": str(2 * 2 / update), "sensitivity": "2"}
-    assert laws["update-harbour"] == {"label": "update-harbour", "runs": [own], "protects_against": "anyone"}
+    assert laws["update-harbour"] == {
+        "label": "update-harbour",
+        "runs": [own],
+        "protects": "any one row",
+        "protects_against": "anyone",
+    }
     assert laws["initialize-north"]["epsilon_each"] == str(start / 1)
     (pooled,) = laws["parameters"]["runs"]
     assert (pooled["sensitivity"], pooled["scale"]) == ("2", str(4 / plan.step("parameters").cost.epsilon))

@@ -7,7 +7,7 @@ import pytest
 
 from synod.common.privacy.conversion import epsilon_for
 from synod.common.privacy.cost import FREE, Cost
-from synod.common.study.promise import describe_cost, explain_delta, explain_several_rows, name_budget
+from synod.common.study.promise import describe_cost, explain_delta, explain_several_rows, name_budget, name_unit
 from synod.common.study.schema import write_delta
 from tests.support.studies import make_study
 
@@ -48,3 +48,16 @@ def test_rho_grows_with_the_square_of_a_persons_rows() -> None:
     assert "rho is 0.00976, and a person with m rows has m\u00b2 times that" in words
     assert f"an epsilon of {epsilon.normalize()} at the same delta" in words
     assert epsilon > 5 * Decimal("0.8")
+
+
+def test_a_study_of_persons_promises_to_persons() -> None:
+    row, pure = make_study(), make_study(max_rows_per_unit=3)
+    assert (name_unit(row), name_unit(pure)) == ("row", "person with up to 3 rows at a party")
+    words = explain_several_rows(pure)
+    assert words.startswith("It is per person with up to 3 rows at a party: a person with 6 rows")
+    assert words.endswith("has twice that epsilon.")
+    study = make_study(epsilon="0.8", delta="1e-9", max_rows_per_unit=3)
+    assert study.rho is not None
+    assert "Replacing the rows of any one person, up to 3 at a party, changes the chance" in explain_delta(study)
+    epsilon = epsilon_for(4 * Fraction(study.rho), Fraction("1e-9"))
+    assert f"has four times that, which is an epsilon of {epsilon.normalize()} at" in explain_several_rows(study)

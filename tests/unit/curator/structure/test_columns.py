@@ -40,7 +40,7 @@ def test_parts_add_up_to_one_and_follow_the_sizes(power: float) -> None:
 def test_the_laws_together_are_the_whole_budget(changes: dict[str, Any], power: float) -> None:
     study = make_study(schema=SCHEMA, **changes)
     parts = divide_budget((2, 8, 27), power)
-    expected = [noise_for(study.budget, TABLE, part=part, parties=3, threshold=1) for part in parts]
+    expected = [noise_for(study.budget, TABLE, part=part, parties=3, threshold=1, rows_per_unit=1) for part in parts]
     assert list(column_laws(study)) == expected
     mean = (2 * expected[0].variance + 8 * expected[1].variance + 27 * expected[2].variance) / 37
     assert column_deviation(study) == pytest.approx(mean**0.5)
@@ -52,7 +52,7 @@ def test_no_other_power_has_less_total_error(changes: dict[str, Any], power: flo
     study, sizes = make_study(schema=SCHEMA, **changes), (2, 8, 27)
 
     def error(other: float) -> float:
-        laws = [noise_for(study.budget, TABLE, part=part) for part in divide_budget(sizes, other)]
+        laws = [noise_for(study.budget, TABLE, part=part, rows_per_unit=1) for part in divide_budget(sizes, other)]
         return sum(size * sqrt(law.nominal_variance) for size, law in zip(sizes, laws, strict=True))
 
     assert error(power) == min(error(other) for other in (0.3, 1 / 2, 2 / 3, 0.9))

@@ -432,3 +432,37 @@ def test_doctor_names_what_fails_first(config: Path, tmp_path: Path) -> None:
     lines = ending.out.splitlines()
     assert lines[0].startswith("FAIL certificate:")
     assert lines[-1].startswith("FAIL port: 127.0.0.1:1 does not accept connections")
+
+
+# Persons, and names of datasets
+
+
+def test_approve_says_whom_the_study_protects(config: Path, tmp_path: Path) -> None:
+    assert "Protects any one row." in party("approve", config, study_for(config), "--dry-run").out
+    persons = write_party(tmp_path / "persons", unit="patient")
+    party("init", persons)
+    lines = (persons.parent / "patients.csv").read_text().splitlines()
+    named = [f"{who},{line}" for who, line in zip(("patient", "p1", "p1", "p2"), lines, strict=True)]
+    (persons.parent / "patients.csv").write_text("\n".join(named) + "\n")
+    study = study_for(persons, max_rows_per_unit=2)
+    told = party("approve", persons, study, "--dry-run").out
+    assert "Protects any one person with up to 2 rows at a party." in told
+    assert "It fits" in told
+    study = study_for(config, max_rows_per_unit=2)
+    assert "which column tells persons apart" in complaint(party("approve", config, study, "--yes"), 3)
+
+
+def test_a_renamed_dataset_is_refused_until_its_account_is_carried_over(config: Path) -> None:
+    party("approve", config, study_for(config, epsilon="1.5"), "--yes")
+    config.write_text(config.read_text().replace("dataset: patients", "dataset: people"))
+    second = study_for(config, name="second", epsilon="1.5")
+    told = complaint(party("approve", config, second, "--yes"), 3)
+    assert "this table was approved as the dataset patients" in told
+    assert "`synod party rename-dataset patients people`" in told
+    assert "no dataset patient." in complaint(party("rename-dataset", config, "patient", "people"), 1)
+    assert "no name of a dataset" in complaint(party("rename-dataset", config, "patients", "The People"), 2)
+    ending = party("rename-dataset", config, "patients", "people")
+    assert (ending.code, ending.out) == (0, "patients is people now, with one account: spent epsilon 0.\n")
+    assert (ledger(config)["dataset"], ledger(config)["held"]) == ("people", "epsilon:3/2")
+    assert "people has spent epsilon 0 and holds epsilon 1.5" in complaint(party("approve", config, second, "--yes"), 3)
+    assert party("approve", config, study_for(config, name="third", epsilon="0.5"), "--yes").code == 0

@@ -379,3 +379,34 @@ def test_fetch_writes_over_nothing(tmp_path: Path) -> None:
     (tmp_path / "out" / "mine.txt").write_text("kept")
     told = complaint(synod("study", "fetch", "care-survey", "--out", tmp_path / "out", "--config", config), 2)
     assert "not an empty folder" in told
+
+
+# Persons with several rows
+
+
+def test_check_says_what_is_protected(tmp_path: Path) -> None:
+    assert "It is per row" in synod("study", "check", write_study(tmp_path / "rows.yaml")).out
+    ending = synod("study", "check", write_study(tmp_path / "persons.yaml", max_rows_per_unit=3))
+    assert "It is per person with up to 3 rows at a party" in ending.out
+    assert '"max_rows_per_unit": 3' in ending.out
+
+
+@pytest.mark.parametrize("delta", [None, "1e-9"])
+def test_the_noise_of_a_forecast_grows_with_the_rows_of_a_person(tmp_path: Path, delta: str | None) -> None:
+    documents = []
+    for rows in (1, 4):
+        study = write_study(tmp_path / "study.yaml", delta=delta, max_rows_per_unit=rows)
+        documents.append(json.loads(synod("study", "forecast", study, "--json").out))
+    one, four = documents
+    assert four["rounds"][0]["error"] == pytest.approx(4 * one["rounds"][0]["error"], rel=1e-3)
+    assert four["columns_alone"]["error"] == pytest.approx(4 * one["columns_alone"]["error"], rel=1e-3)
+    told = synod("study", "forecast", tmp_path / "study.yaml").out
+    assert "for each person with up to 4 rows at a party: 4 times as large" in " ".join(told.split())
+
+
+def test_a_draft_leaves_the_unit_out_and_counts_rows_by_it(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("person,age\np1,1\np2,2\np1,3\n,4\n,5\n,6\n")
+    drafted = yaml.safe_load(synod("study", "draft", tmp_path / "t.csv", "--unit", "person").out)
+    assert drafted["max_rows_per_unit"] == 2
+    assert [attribute["name"] for attribute in drafted["schema"]] == ["age"]
+    assert "no column 'patient'" in complaint(synod("study", "draft", tmp_path / "t.csv", "--unit", "patient"), 2)

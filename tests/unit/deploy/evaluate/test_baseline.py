@@ -55,7 +55,7 @@ def test_pure_noise_is_the_law_of_a_third_of_the_budget_in_shares() -> None:
 def test_gaussian_noise_is_the_law_of_a_third_of_rho_in_shares() -> None:
     study = study_of(epsilon="0.5", delta="1e-9")
     noise = noise_of(study)
-    law = noise_for(study.budget, TABLE, part=Fraction(1, 3), parties=3, threshold=1)
+    law = noise_for(study.budget, TABLE, part=Fraction(1, 3), parties=3, threshold=1, rows_per_unit=1)
     square = law.nominal_variance / 3
     assert accepts_gaussian(noise, square, shares=3)
     for factor in OFF_BY:
@@ -88,7 +88,7 @@ def test_without_a_roster_there_is_one_party_and_rho_follows_from_delta() -> Non
     assert study.rho is None
     assert whole_budget(study) == resolved.budget
     laws = column_laws(study)
-    assert laws == (noise_for(resolved.budget, TABLE, part=Fraction(1, 3)),) * 3
+    assert laws == (noise_for(resolved.budget, TABLE, part=Fraction(1, 3), rows_per_unit=1),) * 3
     real = real_table(study, rows=90)
     table = publish_columns(study, real, 10, coins=seeded(1), rng=np.random.default_rng(1))
     assert table.rows == 10

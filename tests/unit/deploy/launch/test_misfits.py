@@ -60,3 +60,30 @@ def test_where_the_table_fits_there_is_another_reason(site: tuple[SitePaths, Stu
 def test_nobody_is_refused_who_approves(site: tuple[SitePaths, Study]) -> None:
     paths, study = site
     _refuse_refusals(pb.StudyStatus(name=study.name, parties=[pb.PartyStatus(name="north")]), paths, study)
+
+
+def site_of_persons(folder: Path, unit: str | None, rows_per_unit: int) -> tuple[SitePaths, Study]:
+    """Tables in which everybody has two rows."""
+    tables = write_tables(folder / "tables")
+    for table in tables:
+        first, *lines = table.read_text().splitlines()
+        table.write_text("\n".join([f"person,{first}", *(f"p{i // 2},{line}" for i, line in enumerate(lines))]) + "\n")
+    paths = plan_paths(folder / "site", tables)
+    paths.folder.mkdir()
+    return paths, prepare(paths, draft_survey(max_rows_per_unit=rows_per_unit), unit)
+
+
+def test_persons_with_more_rows_than_the_study_says_are_named_by_column_and_rule(tmp_path: Path) -> None:
+    paths, study = site_of_persons(tmp_path, "person", 1)
+    why = "column person: the unit of privacy appears in more than one row"
+    assert why in refuse(paths, study, study.party_names[0]).sentence
+
+
+def test_persons_with_several_rows_need_a_unit(tmp_path: Path) -> None:
+    paths, study = site_of_persons(tmp_path, None, 2)
+    assert "no --unit COLUMN says which rows are whose" in refuse(paths, study, study.party_names[0]).sentence
+
+
+def test_persons_with_as_many_rows_as_the_study_says_fit(tmp_path: Path) -> None:
+    paths, study = site_of_persons(tmp_path, "person", 2)
+    assert refuse(paths, study, study.party_names[0]).hint.startswith("To see why")

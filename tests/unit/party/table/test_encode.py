@@ -251,3 +251,43 @@ def test_counts_add_up_over_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(opening, "BATCH_ROWS", 3)
     path = write_parquet(tmp_path, {"age": [999, 1, 2, 999, 3, None, None, 999]})
     assert misfits(path, study_of(8, AGE)) == [Misfit("age", MISSING, 2), Misfit("age", OUTSIDE, 3)]
+
+
+@formats
+@pytest.mark.parametrize(("most", "beyond"), [(1, 3), (2, 1), (3, 0), (4, 0)])
+def test_a_unit_has_as_many_rows_as_the_study_says(tmp_path: Path, write: Writer, most: int, beyond: int) -> None:
+    path = write(tmp_path, {"id": [SECRET, "p2", SECRET, "p2", SECRET, "p3"], "age": [1, 2, 3, 4, 5, 6]})
+    study = study_of(6, AGE, max_rows_per_unit=most)
+    if beyond:
+        rule = REPEATED if most == 1 else f"the unit of privacy appears in more than {most} rows"
+        assert misfits(path, study, unit="id") == [Misfit("id", rule, beyond)]
+    else:
+        assert read(path, study, unit="id") == [[1, 2, 3, 4, 5, 6]]
+
+
+@formats
+@pytest.mark.parametrize("blank", [None, "", "  "])
+def test_a_row_of_nobody_is_not_one_of_somebody_else(tmp_path: Path, write: Writer, blank: str | None) -> None:
+    """Two rows without a person could be of one: they are refused, however many rows a person may have."""
+    path = write(tmp_path, {"id": ["p1", blank, blank, "p2"], "age": [1, 2, 3, 4]})
+    assert misfits(path, study_of(4, AGE, max_rows_per_unit=9), unit="id") == [Misfit("id", NO_UNIT, 2)]
+
+
+@formats
+def test_blanks_around_a_name_make_no_other_person(tmp_path: Path, write: Writer) -> None:
+    path = write(tmp_path, {"id": ["p1", " p1", "p1 ", "p2"], "age": [1, 2, 3, 4]})
+    assert misfits(path, study_of(4, AGE), unit="id") == [Misfit("id", REPEATED, 2)]
+
+
+@pytest.mark.parametrize(
+    ("ids", "found"),
+    [
+        (pa.array([1.5, float("nan"), 1.5, None]), [Misfit("id", REPEATED, 1), Misfit("id", NO_UNIT, 2)]),
+        (pa.array([7, 8, 7, 9], pa.int64()), [Misfit("id", REPEATED, 1)]),
+        (pa.array([[1], [2], [1], [3]]), [Misfit("id", NO_UNIT, 4)]),
+    ],
+    ids=["reals", "integers", "lists, which name nobody"],
+)
+def test_units_of_other_types(tmp_path: Path, ids: pa.Array, found: list[Misfit]) -> None:
+    pa.parquet.write_table(pa.table({"id": ids, "age": [1, 2, 3, 4]}), tmp_path / "table.parquet")
+    assert misfits(tmp_path / "table.parquet", study_of(4, AGE), unit="id") == found

@@ -187,6 +187,7 @@ def test_each_draw_has_its_share_of_the_cost() -> None:
         "label": "initialize-north",
         "law": "permute-and-flip on the score R",
         "epsilon_each": "1/2",
+        "protects": "any one row",
         "protects_against": "anyone",
     }
 

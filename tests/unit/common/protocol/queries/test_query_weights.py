@@ -385,6 +385,7 @@ def test_at_rho_the_worst_neighbours_diverge_by_as_much_as_weights_say(
 # Room
 
 
+@settings(deadline=None)
 @given(weighted_tables())
 def test_whoever_says_the_least_part_has_room_for_the_query(query: SumMarginals) -> None:
     """What `check_room` accepts for the least part of a cell can be drawn and packed, and what it refuses cannot."""

@@ -138,6 +138,19 @@ def test_a_study_with_delta_says_what_delta_means_and_what_part_of_rho_was_spent
     assert "NB(" not in words
 
 
+def test_a_study_of_persons_speaks_of_persons() -> None:
+    study = study_of("hpdp-dp", epsilon="1", max_rows_per_unit=3)
+    report = render_report(study)
+    words, unit = text_of(section(report.tree, "budget")), "person with up to 3 rows at a party"
+    assert f"Take any one {unit}, and replace these rows by any others" in words
+    assert "what anybody can learn about one person" in words
+    assert f"It is per {unit}: a person with 6 rows" in words
+    assert f"for each {unit}; " in text_of(report.tree.find(".//header"))
+    assert f"epsilon 1 per {unit}" in text_of(section(report.tree, "cite"))
+    assert "per row" not in report.page
+    assert "for each row" not in report.page
+
+
 @pytest.mark.parametrize("delta", [None, "1e-9"])
 def test_a_round_has_one_row_of_law_however_many_tables_it_has(delta: str | None) -> None:
     schema = [categorical(f"x{i}", 2 + 3 * i) for i in range(5)]
