@@ -116,9 +116,8 @@ def test_another_snapshot_study_or_ledger_has_other_masks_other_noise_and_anothe
 def guess_entry(ledger: Ledger, table: Table) -> bytes:
     """The head after an approval as the curator would compute it: it saw the head before, and knows all but a row."""
     approved = ledger.entries()[-1]
-    known = {
-        key: approved[key] for key in ("kind", "sequence", "time", "previous", "study", "name", "dataset", "reserved")
-    }
+    public = ("kind", "sequence", "time", "previous", "study", "name", "dataset", "reserved", "source")
+    known = {key: approved[key] for key in public}
     return canonical_hash({**known, "snapshot": Snapshot(tuple(table)).digest().hex()})
 
 

@@ -57,9 +57,8 @@ def draw_noise(query: Any, study: Study) -> NDArray[np.int64]:
             noise = noisy_counts(query, step, study, tables[0], coins=coins) - exact_counts(query, study, tables[0])
         else:
             terms, summand = query.terms(step, study), SUMMANDS[query.kind]
-            noise = sum(
-                noisy_values(query, study, table, terms, coins=coins) - summand(query, study, table) for table in tables
-            )
+            shares = [noisy_values(query, study, t, terms, coins=coins) - summand(query, study, t) for t in tables]
+            noise = np.sum(shares, axis=0)
         drawn.append(noise)
         numbers += len(noise)
     return np.concatenate(drawn)

@@ -121,8 +121,8 @@ def studies(draw: st.DrawFn) -> Study:
     )
     name = draw(st.sampled_from(["dp-subn", "dp-ccbn", "independent", "privbayes", "hpprivbayes"]))
     cells = st.just("auto") | st.integers(0, 40)
-    encodings = (*ENCODINGS, "hierarchical") if name in WITH_LEVELS else ENCODINGS
-    encodings = ("vanilla", "hierarchical") if name in WITHOUT_BITS else encodings
+    flat = ("vanilla",) if name in WITHOUT_BITS else ENCODINGS
+    encodings = (*flat, "hierarchical") if name in WITH_LEVELS else flat
     keys: dict[str, Any] = {"encoding": draw(st.sampled_from(encodings)), "max_candidates": draw(st.integers(100, 200))}
     if name == "dp-subn":
         keys |= {
