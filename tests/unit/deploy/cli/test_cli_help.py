@@ -17,7 +17,7 @@ PROMISED = [
     "certs init", "certs issue", "certs sign", "certs revoke",
     "study check", "study draft", "study forecast", "study submit", "study status", "study fetch", "study abort",
     "party serve", "party init", "party fingerprint", "party approve", "party revoke", "party ledger",
-    "party ledger export", "party doctor", "party request-certificate",
+    "party ledger export", "party doctor", "party request-certificate", "party backup", "party restore",
 ]  # fmt: skip
 
 
