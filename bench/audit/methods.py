@@ -1,0 +1,139 @@
+"""Each method end to end: its recipe asks parties in one process, of whom all but one collude with the curator, and
+publishes. What is seen are the honest party's parts of all sums, its own answers, and the released rows.
+
+The study of a method has three columns of two values, two parties and t = 1, so that the honest party adds a full share
+of noise. Its cost is rho where there are several steps: rho adds up to what somebody can see, pure epsilon to more.
+"""
+
+from collections.abc import Coroutine, Hashable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
+from typing import Any, TypeVar
+from unittest import mock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.audit.neighbours import EVERY_ROW, OTHERS, Rows, make_study, read_rows, replace_first, seed_bytes
+from bench.audit.queries import Audited, log_ratio
+from bench.audit.seen import Seen
+from synod.common.privacy.coins import Coins
+from synod.common.privacy.cost import Cost
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.base import Query, SumQuery, check_within
+from synod.common.protocol.queries.marginals import LocalMarginals
+from synod.common.protocol.steps import Step
+from synod.common.study.study import Study, known_methods
+from synod.curator.inference import gaussian as gaussian_fit
+from synod.curator.methods.base import Publication, publish
+from synod.deploy.simulate import InProcessParties
+from synod.party.answer import SUMMANDS, noisy_values
+from synod.party.count.tables import exact_counts
+from synod.party.table.snapshot import Snapshot
+
+T = TypeVar("T")
+AnswerT = TypeVar("AnswerT")
+HONEST = 0
+REPEATED = 3  # each party holds every row so many times
+REFERENCE_ROWS = 256
+
+
+@dataclass
+class Witness:
+    """Parties in one process whose curator knows all but the honest one, and notes what it gets of that one."""
+
+    inner: InProcessParties
+    tables: tuple[Snapshot, Snapshot]
+    exact: dict[object, list[NDArray[np.int64]]]
+    ratio: float = 0.0
+    choices: list[tuple[str, Hashable]] = field(default_factory=list)
+
+    async def ask(self, label: str, query: Query[AnswerT]) -> AnswerT:
+        """As `InProcessParties` answers; a sum is added up here, so that the honest part of it can be noted."""
+        study = self.inner.study
+        step = plan_study(study).step(label)
+        if isinstance(query, SumQuery):
+            check_within(query, step, study)
+            terms = query.terms(step, study)
+            parts = [noisy_values(query, study, table, terms, coins=self.inner.coins) for table in self.inner.tables]
+            self._note_numbers(query, step, parts[HONEST])
+            summed: AnswerT = query.split(np.sum(parts, axis=0), study)
+            return summed
+        answer = await self.inner.ask(label, query)
+        if study.party_names[HONEST] in step.answerers:
+            self._note_answer(query, step, answer)
+        return answer
+
+    def _note_answer(self, query: Query[Any], step: Step, answer: Any) -> None:
+        if isinstance(query, LocalMarginals):
+            self._note_numbers(query, step, np.concatenate(answer))
+        elif step.cost != Cost():
+            self.choices += [(f"{step.label} {place}", choice) for place, choice in enumerate(answer)]
+
+    def _note_numbers(self, query: Any, step: Step, numbers: NDArray[np.int64]) -> None:
+        study, key = self.inner.study, (step.label, repr(query.to_json()))
+        if key not in self.exact:
+            count = SUMMANDS[query.kind] if isinstance(query, SumQuery) else exact_counts
+            self.exact[key] = [count(query, study, table.columns) for table in self.tables]
+        variances = np.concatenate([run.variances() for run in query.runs(step, study)])
+        self.ratio += log_ratio(step.cost, numbers, self.exact[key], variances)
+
+    async def compute(self, work: Any) -> Any:
+        """Implements `Parties.compute`."""
+        return await self.inner.compute(work)
+
+    async def remember(self, label: str, compute: Any) -> Any:
+        """Implements `Parties.remember`."""
+        return await self.inner.remember(label, compute)
+
+
+def finish(work: Coroutine[Any, Any, T]) -> T:
+    """What a recipe returns that waits for nobody."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    raise AssertionError("a recipe in one process waits for something")
+
+
+def study_of(method: str, epsilon: str, delta: str | None) -> Study:
+    """The study that a method is audited in."""
+    rows = len(EVERY_ROW) * REPEATED
+    return make_study(method, 2, 1, rows, epsilon=epsilon, **({"delta": delta} if delta else {}))
+
+
+def cost_of(study: Study) -> Cost:
+    """What the study costs the party with the canary."""
+    return plan_study(study).cost_of(study.party_names[HONEST])
+
+
+def audit_method(method: str, settings: Mapping[str, Any]) -> Audited:
+    """A method in its study, under neighbouring tables of the honest party."""
+    study = study_of(method, **settings)
+    rows: Rows = EVERY_ROW * REPEATED
+    canary = EVERY_ROW[-1]
+    tables = read_rows(study, rows), read_rows(study, replace_first(rows, canary))
+    other = read_rows(study, OTHERS * REPEATED)
+    codes = [tuple(int(column[0]) for column in table.columns) for table in tables]
+    exact: dict[object, list[NDArray[np.int64]]] = {}
+
+    def observe(side: int, run: int) -> Seen:
+        coins = Coins(seed_bytes("method", method, side, run))
+        rng = np.random.default_rng([side, run])
+        inner = InProcessParties(study, [tables[side].columns, other.columns], coins, rng)
+        witness = Witness(inner, tables, exact)
+        with mock.patch.object(gaussian_fit, "REFERENCE_ROWS", REFERENCE_ROWS):
+            publication = finish(publish(study, witness, seed=run))
+        replaced, own = (count_rows(publication, one) for one in codes)
+        scores = {"rows like the canary": own, "rows like the replaced one": -replaced, "difference": own - replaced}
+        return Seen(witness.ratio, tuple(witness.choices), scores=scores)
+
+    return Audited(method, "end to end", cost_of(study), observe)
+
+
+def count_rows(publication: Publication, codes: tuple[int, ...]) -> float:
+    """How many released rows are equal to this one."""
+    equal = [column == code for column, code in zip(publication.columns, codes, strict=True)]
+    return float(np.count_nonzero(np.all(equal, axis=0)))
