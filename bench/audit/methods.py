@@ -5,10 +5,8 @@ The study of a method has three columns of two values, two parties and t = 1, so
 of noise. Its cost is rho where there are several steps: rho adds up to what somebody can see, pure epsilon to more.
 """
 
-from collections.abc import Coroutine, Hashable, Mapping
+from collections.abc import Coroutine, Hashable
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import product
 from typing import Any, TypeVar
 from unittest import mock
 
@@ -16,14 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.audit.neighbours import EVERY_ROW, OTHERS, Rows, make_study, read_rows, replace_first, seed_bytes
-from bench.audit.queries import Audited, log_ratio
+from bench.audit.queries import Audited, Runs, log_ratio
 from bench.audit.seen import Seen
 from synod.common.privacy.coins import Coins
-from synod.common.privacy.cost import Cost
+from synod.common.privacy.cost import FREE, Cost
+from synod.common.privacy.laws import LEAST_SQUARE, TABLE
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query, SumQuery, check_within
 from synod.common.protocol.queries.marginals import LocalMarginals
-from synod.common.protocol.steps import Step
+from synod.common.protocol.steps import QueryKind, Step
 from synod.common.study.study import Study, known_methods
 from synod.curator.inference import gaussian as gaussian_fit
 from synod.curator.methods.base import Publication, publish
@@ -37,6 +36,11 @@ AnswerT = TypeVar("AnswerT")
 HONEST = 0
 REPEATED = 3  # each party holds every row so many times
 REFERENCE_ROWS = 256
+RUNS = Runs(200, 1000)
+PURE = {"epsilon": "1.5"}
+WITH_DELTA = [{"epsilon": epsilon, "delta": "1e-3"} for epsilon in ("3.5", "2.3")]
+KEYS = {"beta": "0.1"}
+"""Of methods that have them: less for choices, which show less than they cost."""
 
 
 @dataclass
@@ -68,7 +72,7 @@ class Witness:
     def _note_answer(self, query: Query[Any], step: Step, answer: Any) -> None:
         if isinstance(query, LocalMarginals):
             self._note_numbers(query, step, np.concatenate(answer))
-        elif step.cost != Cost():
+        elif step.cost != FREE:
             self.choices += [(f"{step.label} {place}", choice) for place, choice in enumerate(answer)]
 
     def _note_numbers(self, query: Any, step: Step, numbers: NDArray[np.int64]) -> None:
@@ -98,10 +102,27 @@ def finish(work: Coroutine[Any, Any, T]) -> T:
     raise AssertionError("a recipe in one process waits for something")
 
 
-def study_of(method: str, epsilon: str, delta: str | None) -> Study:
-    """The study that a method is audited in."""
+def study_of(method: str) -> Study:
+    """The study that a method is audited in: at pure epsilon if it asks for a single table, else at the largest rho at
+    which no table has more noise than it costs.
+    """
+    keys = {key: value for key, value in KEYS.items() if key in known_methods()[method].model_fields}
     rows = len(EVERY_ROW) * REPEATED
-    return make_study(method, 2, 1, rows, epsilon=epsilon, **({"delta": delta} if delta else {}))
+    pure, *others = (
+        make_study(method, 2, 1, rows, method={"name": method, **keys}, **costs) for costs in (PURE, *WITH_DELTA)
+    )
+    costly = [step for step in plan_study(pure).steps if step.cost != FREE]
+    asks_one_table = [(step.kind, step.limit.tables) for step in costly] == [(QueryKind.SUM_MARGINALS, 1)]
+    return pure if asks_one_table else next((study for study in others if not has_extra_noise(study)), others[-1])
+
+
+def has_extra_noise(study: Study) -> bool:
+    """Whether a step's tables would need less noise than a share must have."""
+    return any(
+        TABLE.squared * step.limit.tables / (2 * step.cost.rho) < LEAST_SQUARE
+        for step in plan_study(study).steps
+        if step.kind in (QueryKind.SUM_MARGINALS, QueryKind.LOCAL_MARGINALS)
+    )
 
 
 def cost_of(study: Study) -> Cost:
@@ -109,9 +130,9 @@ def cost_of(study: Study) -> Cost:
     return plan_study(study).cost_of(study.party_names[HONEST])
 
 
-def audit_method(method: str, settings: Mapping[str, Any]) -> Audited:
+def audit_method(method: str) -> Audited:
     """A method in its study, under neighbouring tables of the honest party."""
-    study = study_of(method, **settings)
+    study = study_of(method)
     rows: Rows = EVERY_ROW * REPEATED
     canary = EVERY_ROW[-1]
     tables = read_rows(study, rows), read_rows(study, replace_first(rows, canary))
@@ -130,7 +151,12 @@ def audit_method(method: str, settings: Mapping[str, Any]) -> Audited:
         scores = {"rows like the canary": own, "rows like the replaced one": -replaced, "difference": own - replaced}
         return Seen(witness.ratio, tuple(witness.choices), scores=scores)
 
-    return Audited(method, "end to end", cost_of(study), observe)
+    return Audited(method, "end to end", cost_of(study), observe, RUNS)
+
+
+def audited_methods() -> list[Audited]:
+    """Every method that is registered."""
+    return [audit_method(method) for method in sorted(known_methods())]
 
 
 def count_rows(publication: Publication, codes: tuple[int, ...]) -> float:

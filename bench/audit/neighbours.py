@@ -42,13 +42,13 @@ def binary_schema(columns: int = COLUMNS) -> list[dict[str, Any]]:
     return [{"name": f"c{place}", "type": "categorical", "categories": list(VALUES)} for place in range(columns)]
 
 
-def make_study(method: str, parties: int, collusion: int, rows: int, **keys: Any) -> Study:
+def make_study(name: str, parties: int, collusion: int, rows: int, **keys: Any) -> Study:
     """A resolved study of so many parties with so many rows each."""
     names = [f"party-{index}" for index in range(parties)]
     roster = [{"name": name, "key": identity_of(name).fingerprint, "rows": rows} for name in names]
     usual = {
         "name": "audit",
-        "method": {"name": method},
+        "method": {"name": name},
         "epsilon": "1",
         "key_bits": 2048,
         "seed": 7,

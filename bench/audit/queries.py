@@ -43,6 +43,18 @@ PURE = Cost.pure(Fraction(3, 2))
 
 
 @dataclass(frozen=True, slots=True)
+class Runs:
+    """How many runs are for training, and how many are counted, under each table."""
+
+    training: int
+    counted: int
+
+
+RUNS = Runs(300, 1500)
+CHOICE_RUNS = Runs(300, 3000)
+
+
+@dataclass(frozen=True, slots=True)
 class Asked:
     """A question with a cost, and whose rows it is asked about: the first party's first row is to be replaced."""
 
@@ -67,7 +79,7 @@ QUESTIONS: tuple[Asked, ...] = (
     Asked("six tables", SumMarginals((*SINGLES, *PAIRS)), Cost.concentrated(Fraction(3, 8))),
     Asked(
         "shares and weights",
-        SumMarginals(((0,), (0, 1)), shares=(1, 15), weights=(None, Weights(1, (1, 2)))),
+        SumMarginals(((0,), (0, 1)), shares=(1, 15), weights=(None, Weights(1, (2, 1)))),
         PURE,
     ),
     Asked("pairs", SumAgreements((SPLIT,)), PURE),
@@ -84,16 +96,14 @@ QUESTIONS: tuple[Asked, ...] = (
 
 @dataclass(frozen=True)
 class Audited:
-    """A row of the audit: what is claimed, and one run under the table without (0) or with (1) the canary; `effort` is
-    how many times as many runs it takes as others.
-    """
+    """A row of the audit: what is claimed, and one run under the table without (0) or with (1) the canary."""
 
     kind: str
     name: str
     claim: Cost
     observe: Callable[[int, int], Seen]
+    runs: Runs
     has_noise: bool = True
-    effort: int = 1
 
     @property
     def title(self) -> str:
@@ -218,7 +228,7 @@ def audit_numbers(questioned: Questioned, view: str) -> Audited:
         scores = {"canary's number": float(numbers[rise]), "replaced row's number": -float(numbers[fall])}
         return Seen(log_ratio(asked.cost, numbers, exact, variances), numbers=numbers.astype(float), scores=scores)
 
-    return Audited(asked.query.kind.value, f"{asked.name}, {view}", asked.cost, observe)
+    return Audited(asked.query.kind.value, f"{asked.name}, {view}", asked.cost, observe, RUNS)
 
 
 def part_of(questioned: Questioned, asked: Round, side: int, ledgers: Ledgers, *run: object) -> NDArray[np.int64]:
@@ -250,7 +260,7 @@ def audit_clear(questioned: Questioned) -> Audited:
         equal = np.all([column == code for column, code in zip(answered, canary, strict=True)], axis=0)
         return Seen(scores={"rows like the canary": float(np.count_nonzero(equal))})
 
-    return Audited(asked.query.kind.value, asked.name, asked.cost, observe, has_noise=asked.cost != FREE, effort=2)
+    return Audited(asked.query.kind.value, asked.name, asked.cost, observe, CHOICE_RUNS, has_noise=asked.cost != FREE)
 
 
 def _rows_question() -> Asked:
