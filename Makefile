@@ -10,7 +10,7 @@ PROTOS := proto/synod/v1/party.proto proto/synod/v1/query.proto proto/synod/v1/s
 COMPOSE := $(shell command -v docker-compose || echo docker compose)
 
 .PHONY: image wheel demo-docker demo test coverage test-slow mutants fuzz lint format protos check-protos land-protos bench \
-  bench-quick bench-crypto bench-counting bench-polling bench-crowd lock clean
+  bench-quick bench-crypto bench-counting bench-polling bench-crowd audit lock clean
 
 $(STAMP): requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -117,6 +117,10 @@ bench-polling: $(STAMP)
 
 bench-crowd: $(STAMP)
 	$(BIN)/python -m bench.crowd
+
+# The table of docs/privacy.md, "Audited": what neighbouring tables show, with all of the noise and with half of it.
+audit: $(STAMP)
+	$(BIN)/python -m bench.audit
 
 # The runtime pins are a part of the development pins, so that what is tested is what is shipped.
 lock:

@@ -7,7 +7,9 @@ from bench.audit.rows import audited_rows
 from bench.audit.run import HALF, audit
 from synod.common.privacy.cost import FREE
 
-HEAD = "| what is answered | runs | claim | shown | with half the noise | told by |\n| --- | --- | --- | --- | --- | --- |"
+HEAD = (
+    "| what is answered | runs | claim | shown | with half the noise | told by |\n| --- | --- | --- | --- | --- | --- |"
+)
 
 
 def main() -> None:

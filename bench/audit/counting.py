@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.party.count import parents, tables
+from synod.party.count.marginals import count_marginals
 
 Counts = list[NDArray[np.int64]]
 
@@ -15,18 +16,18 @@ Counts = list[NDArray[np.int64]]
 @contextmanager
 def counted_once() -> Iterator[None]:
     """Exact counts of the same codes and sets are kept inside, and handed out as copies."""
-    count, kept = tables.count_marginals, dict[object, Counts]()
+    kept = dict[object, Counts]()
 
-    def count_marginals(
-        columns: Sequence[NDArray[np.unsignedinteger]], sizes: Sequence[int], sets: Sequence[Sequence[int]]
+    def recall(
+        columns: Sequence[NDArray[np.unsignedinteger]], sizes: Sequence[int], sets: Sequence[tuple[int, ...]]
     ) -> Counts:
-        key = tuple(column.tobytes() for column in columns), tuple(sizes), tuple(map(tuple, sets))
+        key = tuple(column.tobytes() for column in columns), tuple(sizes), tuple(sets)
         if key not in kept:
-            kept[key] = count(columns, sizes, sets)
+            kept[key] = count_marginals(columns, sizes, sets)
         return [counts.copy() for counts in kept[key]]
 
     with (
-        mock.patch.object(tables, "count_marginals", count_marginals),
-        mock.patch.object(parents, "count_marginals", count_marginals),
+        mock.patch.object(tables, "count_marginals", recall),
+        mock.patch.object(parents, "count_marginals", recall),
     ):
         yield

@@ -10,28 +10,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.privacy.coins import Coins
+from synod.common.privacy.gaussian import MIN_SQUARE
 from synod.common.privacy.laws import GaussianLaw, LaplaceLaw
 from synod.party.count import parents
+from synod.party.count.choice import permute_and_flip
 
 
 @contextmanager
 def scaled_noise(factor: Fraction) -> Iterator[None]:
     """All noise that is drawn inside is `factor` times as large, and choices are as sure as with epsilon / `factor`;
-    what is claimed, packed and charged stays as it is.
+    what is claimed, packed and charged stays as it is. A Gaussian is not made narrower than the sampler draws it.
     """
     if factor == 1:
         yield
         return
-    laplace, gaussian, choose = LaplaceLaw.sample, GaussianLaw.sample, parents.permute_and_flip
+    laplace, gaussian = LaplaceLaw.sample, GaussianLaw.sample
 
     def sample_laplace(law: LaplaceLaw, count: int, *, coins: Coins) -> NDArray[np.int64]:
         return laplace(replace(law, scale=law.scale * factor), count, coins=coins)
 
     def sample_gaussian(law: GaussianLaw, count: int, *, coins: Coins) -> NDArray[np.int64]:
-        return gaussian(replace(law, square=law.square * factor**2), count, coins=coins)
+        return gaussian(replace(law, square=max(MIN_SQUARE, law.square * factor**2)), count, coins=coins)
 
     def choose_surely(scores: NDArray[np.int64], *, epsilon: Fraction, sensitivity: int, coins: Coins) -> int:
-        return choose(scores, epsilon=epsilon / factor, sensitivity=sensitivity, coins=coins)
+        return permute_and_flip(scores, epsilon=epsilon / factor, sensitivity=sensitivity, coins=coins)
 
     with (
         mock.patch.object(LaplaceLaw, "sample", sample_laplace),

@@ -14,8 +14,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.audit.neighbours import COLUMNS, EVERY_ROW, OTHERS, VALUES, Ledgers, Row, Rows, identity_of, make_study, read_rows
-from bench.audit.neighbours import binary_schema, cut_rows, replace_first, seed_bytes
+from bench.audit.neighbours import (
+    COLUMNS,
+    EVERY_ROW,
+    OTHERS,
+    VALUES,
+    Ledgers,
+    Row,
+    Rows,
+    binary_schema,
+    cut_rows,
+    identity_of,
+    make_study,
+    read_rows,
+    replace_first,
+    seed_bytes,
+)
 from bench.audit.seen import Floats, Seen
 from synod.common.crypto.paillier import SecretKey, generate_key
 from synod.common.models.gaussian import GaussianModel
@@ -128,7 +142,9 @@ class Questioned:
     def round_of(self, index: int, transcript: Transcript) -> Round:
         """The question as one party sees it, after its checks."""
         query_hash = query_digest(self.asked.query, self.step, self.study)
-        return Round(self.study, self.step, self.asked.query, query_hash, transcript, transcript.digest(self.study), index)
+        return Round(
+            self.study, self.step, self.asked.query, query_hash, transcript, transcript.digest(self.study), index
+        )
 
     def ledgers(self, side: int) -> Ledgers:
         """The parties' ledgers."""

@@ -6,7 +6,6 @@ from bench.audit.queries import Audited, audited_queries
 from bench.audit.seen import MOST_WAYS
 
 
-
 def audited_rows() -> list[Audited]:
     """Everything that is audited; each row has two intervals for each way to tell."""
     rows = [*audited_queries(), *audited_methods()]

@@ -5,19 +5,24 @@ Coins are a function of the run, so that a result is the same every time; with o
 all of this together in one of 10,000 runs at most (bench/audit/bounds.py).
 """
 
+from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 
 import pytest
 
 from bench.audit.bounds import MOST_INTERVALS, most_loss
 from bench.audit.methods import audit_method
-from bench.audit.queries import Audited, audited_queries
+from bench.audit.queries import Audited, Runs, audited_queries
 from bench.audit.run import HALF, audit
 from bench.audit.seen import MOST_WAYS
 from synod.common.protocol.steps import QueryKind
 from synod.common.study.study import known_methods
 
 SECONDS = 1200
+FEW = Runs(40, 160)
+NONE = Fraction(1, 1000)
+"""Next to no noise: there is no law without any."""
 
 
 @cache
@@ -49,6 +54,16 @@ def test_a_query_shows_no_more_than_it_costs(kind: QueryKind) -> None:
 @pytest.mark.parametrize("method", sorted(known_methods()))
 def test_a_method_shows_no_more_than_it_costs(method: str) -> None:
     check(audit_method(method))
+
+
+@pytest.mark.parametrize("kind", QueryKind, ids=lambda kind: str(kind.value))
+def test_a_few_runs_of_a_query_do_not_give_a_row_away(kind: QueryKind) -> None:
+    """Too few to find out half the noise; that there is none, or that coins are not drawn anew, they do."""
+    for row in rows_of_queries():
+        if row.kind == kind.value:
+            assert audit(replace(row, runs=FEW)).holds, row.title
+            if row.has_noise:
+                assert not audit(replace(row, runs=FEW), NONE).holds, row.title
 
 
 def test_every_kind_is_audited_in_every_way_that_it_is_seen() -> None:

@@ -1,5 +1,5 @@
-"""Real daemons over mutual TLS, with neighbouring CSV files: what leaves them is, byte for byte, what the audit takes for
-their answers. So a bound that holds for many runs of that holds for them, and a daemon with other noise is found out.
+"""Real daemons over mutual TLS, with neighbouring CSV files: what leaves them is, byte for byte, what the audit takes
+for their answers. So a bound that holds for many runs of that holds for them, and a daemon with other noise is found out.
 """
 
 import json
@@ -10,8 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from bench.audit.neighbours import EVERY_ROW, OTHERS, Rows, binary_schema, make_study, read_rows, replace_first
-from bench.audit.neighbours import write_csv
+from bench.audit.neighbours import (
+    EVERY_ROW,
+    OTHERS,
+    Rows,
+    binary_schema,
+    make_study,
+    read_rows,
+    replace_first,
+    write_csv,
+)
 from bench.audit.noise import scaled_noise
 from bench.audit.run import HALF
 from synod.common.protocol.plan import plan_study

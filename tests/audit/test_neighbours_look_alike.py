@@ -1,4 +1,4 @@
-"""What is not noise must not differ between neighbouring tables: which calls are made, in which order and of which size,
+"""What is not noise must not differ between neighbouring tables: which calls are made, in which order, of which size,
 what ledgers and logs say, and what the curator is told about a table that does not fit.
 """
 
@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.simulation import NAMES, SimulatedSite, World, make_site, run_world, settings_of
+from tests.support.simulation import SimulatedSite, World, make_site, run_world, settings_of
+from tests.support.studies import NAMES
 
 PARTY = 0
 RANDOM = {"salt", "previous", "snapshot", "transcript", "query", "answer"}
