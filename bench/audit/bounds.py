@@ -6,6 +6,7 @@ probability 1e-4 at most.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import log
 
 import numpy as np
@@ -23,6 +24,7 @@ ORDERS = (1.05, 1.2, 1.5, 2.0, 3.0, 5.0, 8.0, 16.0)
 Scores = NDArray[np.float64]
 
 
+@lru_cache(maxsize=4096)
 def rate_interval(hits: int, runs: int) -> tuple[float, float]:
     """Between which rates an event's true one lies (Clopper and Pearson 1934); each end fails with probability `ERROR`
     at most.
@@ -85,8 +87,8 @@ def choose_event(claim: Cost, without: Scores, canary: Scores) -> Event:
     pooled = np.unique(np.concatenate([without, canary]))
     places = np.linspace(0, len(pooled) - 1, min(len(pooled), MOST_THRESHOLDS)).round().astype(int)
     events = [
-        Event(float(pooled[place]), above, with_canary)
-        for place in places
+        Event(float(threshold), above, with_canary)
+        for threshold in pooled[places]
         for above in (True, False)
         for with_canary in (True, False)
     ]

@@ -7,6 +7,7 @@ of noise. Its cost is rho where there are several steps: rho adds up to what som
 
 from collections.abc import Coroutine, Hashable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, TypeVar
 from unittest import mock
 
@@ -34,11 +35,12 @@ from synod.party.table.snapshot import Snapshot
 T = TypeVar("T")
 AnswerT = TypeVar("AnswerT")
 HONEST = 0
-REPEATED = 3  # each party holds every row so many times
+REPEATED = 12  # each party holds every row so many times
 REFERENCE_ROWS = 256
 RUNS = Runs(200, 1000)
+CHOOSING_RUNS = Runs(200, 2500)
 PURE = {"epsilon": "1.5"}
-WITH_DELTA = [{"epsilon": epsilon, "delta": "1e-3"} for epsilon in ("3.5", "2.3")]
+WITH_DELTA = [{"epsilon": epsilon, "delta": "5e-4"} for epsilon in ("3.6", "3.3", "3", "2.7", "2.4")]
 KEYS = {"beta": "0.1"}
 """Of methods that have them: less for choices, which show less than they cost."""
 
@@ -151,7 +153,9 @@ def audit_method(method: str) -> Audited:
         scores = {"rows like the canary": own, "rows like the replaced one": -replaced, "difference": own - replaced}
         return Seen(witness.ratio, tuple(witness.choices), scores=scores)
 
-    return Audited(method, "end to end", cost_of(study), observe, RUNS)
+    chosen = Cost.total(step.cost for step in plan_study(study).steps if step.kind is QueryKind.CHOOSE_PARENTS)
+    runs = CHOOSING_RUNS if chosen.rho > study.budget.share(Fraction(1, 5)).rho else RUNS
+    return Audited(method, "end to end", cost_of(study), observe, runs)
 
 
 def audited_methods() -> list[Audited]:

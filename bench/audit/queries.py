@@ -241,7 +241,11 @@ def audit_numbers(questioned: Questioned, view: str) -> Audited:
 
     def observe(side: int, run: int) -> Seen:
         numbers = numbers_of(side, run)
-        scores = {"canary's number": float(numbers[rise]), "replaced row's number": -float(numbers[fall])}
+        scores = {
+            "canary's number": float(numbers[rise]),
+            "replaced row's number": -float(numbers[fall]),
+            "difference": float(numbers[rise] - numbers[fall]),
+        }
         return Seen(log_ratio(asked.cost, numbers, exact, variances), numbers=numbers.astype(float), scores=scores)
 
     return Audited(asked.query.kind.value, f"{asked.name}, {view}", asked.cost, observe, RUNS)
