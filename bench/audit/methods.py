@@ -19,7 +19,7 @@ from bench.audit.queries import Audited, Runs, log_ratio
 from bench.audit.seen import Seen
 from synod.common.privacy.coins import Coins
 from synod.common.privacy.cost import FREE, Cost
-from synod.common.privacy.laws import LEAST_SQUARE, TABLE
+from synod.common.privacy.laws import LEAST_SQUARE, GaussianLaw, NoiseLaw
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query, SumQuery, check_within
 from synod.common.protocol.queries.marginals import LocalMarginals
@@ -35,12 +35,12 @@ from synod.party.table.snapshot import Snapshot
 T = TypeVar("T")
 AnswerT = TypeVar("AnswerT")
 HONEST = 0
-REPEATED = 12  # each party holds every row so many times
+REPEATED = 5  # each party holds every row so many times
 REFERENCE_ROWS = 256
-RUNS = Runs(200, 1000)
-CHOOSING_RUNS = Runs(200, 2500)
+RUNS = {Fraction(0): Runs(250, 1200), Fraction(1, 5): Runs(250, 2000), Fraction(1): Runs(250, 4000)}
+"""By the largest part of the cost that choices may have: these show less than they cost."""
 PURE = {"epsilon": "1.5"}
-WITH_DELTA = [{"epsilon": epsilon, "delta": "5e-4"} for epsilon in ("3.6", "3.3", "3", "2.7", "2.4")]
+WITH_DELTA = [{"epsilon": epsilon, "delta": "5e-4"} for epsilon in ("3.6", "3", "2.4", "1.9", "1.5")]
 KEYS = {"beta": "0.1"}
 """Of methods that have them: less for choices, which show less than they cost."""
 
@@ -54,6 +54,7 @@ class Witness:
     exact: dict[object, list[NDArray[np.int64]]]
     ratio: float = 0.0
     choices: list[tuple[str, Hashable]] = field(default_factory=list)
+    laws: set[NoiseLaw] = field(default_factory=set)
 
     async def ask(self, label: str, query: Query[AnswerT]) -> AnswerT:
         """As `InProcessParties` answers; a sum is added up here, so that the honest part of it can be noted."""
@@ -82,7 +83,9 @@ class Witness:
         if key not in self.exact:
             count = SUMMANDS[query.kind] if isinstance(query, SumQuery) else exact_counts
             self.exact[key] = [count(query, study, table.columns) for table in self.tables]
-        variances = np.concatenate([run.variances() for run in query.runs(step, study)])
+        runs = query.runs(step, study)
+        self.laws |= {law for run in runs for law in run.laws}
+        variances = np.concatenate([run.variances() for run in runs])
         self.ratio += log_ratio(step.cost, numbers, self.exact[key], variances)
 
     async def compute(self, work: Any) -> Any:
@@ -119,12 +122,12 @@ def study_of(method: str) -> Study:
 
 
 def has_extra_noise(study: Study) -> bool:
-    """Whether a step's tables would need less noise than a share must have."""
-    return any(
-        TABLE.squared * step.limit.tables / (2 * step.cost.rho) < LEAST_SQUARE
-        for step in plan_study(study).steps
-        if step.kind in (QueryKind.SUM_MARGINALS, QueryKind.LOCAL_MARGINALS)
-    )
+    """Whether an answer of a run has the least noise that a share may have, which may be more than it costs."""
+    table = read_rows(study, EVERY_ROW * REPEATED)
+    inner = InProcessParties(study, [table.columns] * 2, Coins(seed_bytes("noise")), np.random.default_rng(0))
+    witness = Witness(inner, (table, table), {})
+    finish(publish(study, witness, seed=0))
+    return any(isinstance(law, GaussianLaw) and law.square <= LEAST_SQUARE for law in witness.laws)
 
 
 def cost_of(study: Study) -> Cost:
@@ -153,9 +156,14 @@ def audit_method(method: str) -> Audited:
         scores = {"rows like the canary": own, "rows like the replaced one": -replaced, "difference": own - replaced}
         return Seen(witness.ratio, tuple(witness.choices), scores=scores)
 
-    chosen = Cost.total(step.cost for step in plan_study(study).steps if step.kind is QueryKind.CHOOSE_PARENTS)
-    runs = CHOOSING_RUNS if chosen.rho > study.budget.share(Fraction(1, 5)).rho else RUNS
-    return Audited(method, "end to end", cost_of(study), observe, runs)
+    return Audited(method, "end to end", cost_of(study), observe, runs_of(study))
+
+
+def runs_of(study: Study) -> Runs:
+    """How many runs it takes to find out half the noise."""
+    steps = plan_study(study).steps_of(study.party_names[HONEST])
+    chosen = Cost.total(step.cost for step in steps if step.kind is QueryKind.CHOOSE_PARENTS)
+    return next(runs for part, runs in RUNS.items() if chosen.part_of(study.budget) <= part)
 
 
 def audited_methods() -> list[Audited]:

@@ -17,7 +17,10 @@ from bench.audit.bounds import Event, Scores, choose_event, most_loss
 from synod.common.privacy.cost import Cost
 
 Floats = NDArray[np.float64]
-MOST_WAYS = 5
+MOST_WAYS = 6
+RATIO = "likelihood ratio"
+LIKELIER = Event(0.0, above=True, with_canary=True)
+"""The numbers are likelier with the canary: an event that needs no training."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +62,10 @@ def tell_apart(claim: Cost, without: Sequence[Seen], canary: Sequence[Seen], tra
     train, held = (without[:training], canary[:training]), (without[training:], canary[training:])
     found = []
     for name, way in learn_ways(*train).items():
-        event = choose_event(claim, way(train[0]), way(train[1]))
         scores = [way(side) for side in held]
-        rates = event.happens(scores[0]) / len(held[0]), event.happens(scores[1]) / len(held[1])
-        found.append(Finding(name, event.loss(claim, *scores), claim, event, rates, len(held[0])))
+        for event in [choose_event(claim, way(train[0]), way(train[1])), *([LIKELIER] if name == RATIO else [])]:
+            rates = event.happens(scores[0]) / len(held[0]), event.happens(scores[1]) / len(held[1])
+            found.append(Finding(name, event.loss(claim, *scores), claim, event, rates, len(held[0])))
     assert len(found) <= MOST_WAYS
     return max(found, key=lambda finding: finding.bound)
 
@@ -73,7 +76,7 @@ def learn_ways(without: Sequence[Seen], canary: Sequence[Seen]) -> dict[str, Way
     ways: dict[str, Way] = {}
     if first.choices or any(seen.ratio for seen in without):
         weigh = _weigh_choices(without, canary)
-        ways["likelihood ratio"] = lambda side: np.array([seen.ratio + weigh(seen) for seen in side])
+        ways[RATIO] = lambda side: np.array([seen.ratio + weigh(seen) for seen in side])
     if len(first.numbers):
         ways["linear statistic"] = _weigh_numbers(without, canary)
     for name in first.scores:

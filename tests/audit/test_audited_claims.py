@@ -20,7 +20,7 @@ from synod.common.protocol.steps import QueryKind
 from synod.common.study.study import known_methods
 
 SECONDS = 1200
-FEW = Runs(40, 160)
+FEW = Runs(100, 300)
 NONE = Fraction(1, 1000)
 """Next to no noise: there is no law without any."""
 
@@ -84,6 +84,6 @@ def test_a_run_of_a_method_is_seen_and_is_the_same_again(method: str) -> None:
     row = audit_method(method)
     assert most_loss(row.claim) > 0
     first, again, other = row.observe(0, 1), row.observe(0, 1), row.observe(0, 2)
-    assert first == again
+    assert (first.ratio, first.choices, first.scores) == (again.ratio, again.choices, again.scores)
     assert first.ratio not in (0, other.ratio)
-    assert 2 * (1 + len(first.scores)) <= 2 * MOST_WAYS
+    assert 2 + len(first.scores) <= MOST_WAYS
