@@ -10,7 +10,7 @@ PROTOS := proto/synod/v1/party.proto proto/synod/v1/query.proto proto/synod/v1/s
 COMPOSE := $(shell command -v docker-compose || echo docker compose)
 
 .PHONY: image wheel demo-docker demo test coverage test-slow mutants fuzz lint format protos check-protos land-protos bench \
-  bench-quick bench-crypto bench-counting bench-polling bench-crowd sbom audit-dependencies lock clean
+  bench-quick bench-crypto bench-counting bench-polling bench-crowd audit sbom audit-dependencies lock clean
 
 $(STAMP): requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -129,6 +129,10 @@ sbom: $(STAMP)
 # Known weaknesses of what is shipped. Needs pip-audit, and a database that it can reach; skips where either is missing.
 audit-dependencies:
 	.ci/audit requirements.lock
+
+# The table of docs/privacy.md, "Audited": what neighbouring tables show, with all of the noise and with half of it.
+audit: $(STAMP)
+	$(BIN)/python -m bench.audit
 
 # The runtime pins are a part of the development pins, so that what is tested is what is shipped.
 lock:
