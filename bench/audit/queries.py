@@ -35,6 +35,7 @@ from synod.common.crypto.paillier import SecretKey, generate_key
 from synod.common.models.gaussian import GaussianModel
 from synod.common.privacy.coins import Coins
 from synod.common.privacy.cost import FREE, Cost
+from synod.common.protocol.heads import Head, StatedHeads
 from synod.common.protocol.queries.agreements import SumAgreements, pack_signs
 from synod.common.protocol.queries.base import SumQuery
 from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals, Weights
@@ -157,10 +158,17 @@ def secret_key() -> SecretKey:
     return generate_key(2048, coins=Coins(seed_bytes("paillier")))
 
 
+def state_heads(name: str) -> StatedHeads:
+    """What a party states of its ledger; no answer depends on it."""
+    return StatedHeads(Head(2, seed_bytes("head", name), seed_bytes("ledger", name)))
+
+
 def make_transcript(questioned: Questioned, side: int, *run: object) -> Transcript:
     """What an honest curator tells everybody in one run."""
     ledgers, names = questioned.ledgers(side), questioned.study.party_names
-    enrolments = tuple(ledgers.secrets(i, *run).enrolment(name, identity_of(name)) for i, name in enumerate(names))
+    enrolments = tuple(
+        ledgers.secrets(i, *run).enrolment(name, identity_of(name), state_heads(name)) for i, name in enumerate(names)
+    )
     return Transcript(questioned.study.digest(), secret_key().public, identity_of("curator").public_key, enrolments)
 
 
