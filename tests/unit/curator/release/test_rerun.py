@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from synod.common.models.gaussian import parse_model
 from synod.common.protocol.answers import ANSWERS_FILE, ReleasedAnswers
 from synod.common.protocol.manifest import MANIFEST_FILE, verify_release
 from synod.common.protocol.plan import plan_study
@@ -185,11 +186,10 @@ def test_a_model_that_another_machine_rounded_otherwise(tmp_path: Path, monkeypa
 def test_a_query_that_another_machine_rounded_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The model that parties drew from is part of a query, which they signed."""
     folder = publish(tmp_path, "hpdp-dp")
-    honest = hpdp_dp.parse_model
 
     def nudged(fitted: Any, design: Any) -> Any:
         first, *others = fitted["shift"]
-        return honest({**fitted, "shift": [first + 1, *others]}, design)
+        return parse_model({**fitted, "shift": [first + 1, *others]}, design)
 
     monkeypatch.setattr(hpdp_dp, "parse_model", nudged)
     assert "the query of rows is not what hpdp-dp gives for the released answers." in synod("verify", folder).err
