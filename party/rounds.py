@@ -116,7 +116,8 @@ def answer_round(responder: Responder, approval: Approval, asked: Round, snapsho
     Guarantee: nothing has left the house when this returns; what leaves afterwards is what was stored. What the other
     parties have stated of their ledgers is remembered before.
     """
-    responder.ledger.witness({other.identity: other.heads for other in _others(responder, asked.transcript)})
+    if not approval.charges:  # all answers to a study are under one transcript
+        responder.ledger.witness({other.identity: other.heads for other in _others(responder, asked.transcript)})
     secrets = secrets_of(responder, approval)
     payload = answer(asked, snapshot.columns, secrets=secrets, workers=responder.workers)
     charge = AnsweredStep(asked.step.label, asked.query_hash.hex(), asked.step.cost)
