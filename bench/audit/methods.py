@@ -7,13 +7,15 @@ of noise. Its cost is rho where there are several steps: rho adds up to what som
 
 from collections.abc import Coroutine, Hashable
 from dataclasses import dataclass, field
-from fractions import Fraction
+from math import sqrt
 from typing import Any, TypeVar
 from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
+from bench.audit.bounds import least_loss, rate_interval
 from bench.audit.neighbours import EVERY_ROW, OTHERS, Rows, make_study, read_rows, replace_first, seed_bytes
 from bench.audit.queries import Audited, Runs, log_ratio
 from bench.audit.seen import Seen
@@ -37,12 +39,15 @@ AnswerT = TypeVar("AnswerT")
 HONEST = 0
 REPEATED = 5  # each party holds every row so many times
 REFERENCE_ROWS = 256
-RUNS = {Fraction(0): Runs(250, 1200), Fraction(1, 5): Runs(250, 2000), Fraction(1): Runs(250, 4000)}
-"""By the largest part of the cost that choices may have: these show less than they cost."""
+TRIED = 8
+TRAINING = 250
+COUNTED = (600, 800, 1200, 2000, 3000, 4000)
+PURE_COUNTED = 1200
+MARGIN = 1.2
 PURE = {"epsilon": "1.5"}
 WITH_DELTA = [{"epsilon": epsilon, "delta": "5e-4"} for epsilon in ("3.6", "3", "2.4", "1.9", "1.5")]
-KEYS = {"beta": "0.1"}
-"""Of methods that have them: less for choices, which show less than they cost."""
+KEYS = {"beta": "0.1", "parameter_cells": 4, "table_cells": [4, 4]}
+"""Of methods that have them: less for choices, which show less than they cost, and tables of two columns."""
 
 
 @dataclass
@@ -122,12 +127,15 @@ def study_of(method: str) -> Study:
 
 
 def has_extra_noise(study: Study) -> bool:
-    """Whether an answer of a run has the least noise that a share may have, which may be more than it costs."""
+    """Whether an answer of a few runs has the least noise that a share may have, which may be more than it costs."""
     table = read_rows(study, EVERY_ROW * REPEATED)
-    inner = InProcessParties(study, [table.columns] * 2, Coins(seed_bytes("noise")), np.random.default_rng(0))
-    witness = Witness(inner, (table, table), {})
-    finish(publish(study, witness, seed=0))
-    return any(isinstance(law, GaussianLaw) and law.square <= LEAST_SQUARE for law in witness.laws)
+    laws: set[NoiseLaw] = set()
+    for seed in range(TRIED):
+        coins, rng = Coins(seed_bytes("noise", seed)), np.random.default_rng(seed)
+        witness = Witness(InProcessParties(study, [table.columns] * 2, coins, rng), (table, table), {})
+        finish(publish(study, witness, seed=seed))
+        laws |= witness.laws
+    return any(isinstance(law, GaussianLaw) and law.square <= LEAST_SQUARE for law in laws)
 
 
 def cost_of(study: Study) -> Cost:
@@ -160,10 +168,20 @@ def audit_method(method: str) -> Audited:
 
 
 def runs_of(study: Study) -> Runs:
-    """How many runs it takes to find out half the noise."""
+    """How many runs should find out half the noise with a margin, if all but choices show what they cost: the log ratio
+    is then Gaussian, of variance twice the rho that is spent.
+    """
+    if not study.budget.rho:
+        return Runs(TRAINING, PURE_COUNTED)
     steps = plan_study(study).steps_of(study.party_names[HONEST])
-    chosen = Cost.total(step.cost for step in steps if step.kind is QueryKind.CHOOSE_PARENTS)
-    return next(runs for part, runs in RUNS.items() if chosen.part_of(study.budget) <= part)
+    shown = Cost.total(step.cost for step in steps if step.kind is not QueryKind.CHOOSE_PARENTS)
+    rate = float(stats.norm.cdf(sqrt(2 * 4 * shown.rho) / 2))
+
+    def is_enough(runs: int) -> bool:
+        more, _ = rate_interval(int(rate * runs), runs)
+        return least_loss(shown, more, 1 - more) > MARGIN * study.budget.rho
+
+    return Runs(TRAINING, next((runs for runs in COUNTED if is_enough(runs)), COUNTED[-1]))
 
 
 def audited_methods() -> list[Audited]:

@@ -18,6 +18,7 @@ from synod.common.privacy.cost import Cost
 
 Floats = NDArray[np.float64]
 MOST_WAYS = 6
+SMOOTHED = 4
 RATIO = "likelihood ratio"
 LIKELIER = Event(0.0, above=True, with_canary=True)
 """The numbers are likelier with the canary: an event that needs no training."""
@@ -74,9 +75,11 @@ def learn_ways(without: Sequence[Seen], canary: Sequence[Seen]) -> dict[str, Way
     """Every way to tell that these runs allow."""
     first = without[0]
     ways: dict[str, Way] = {}
-    if first.choices or any(seen.ratio for seen in without):
-        weigh = _weigh_choices(without, canary)
-        ways[RATIO] = lambda side: np.array([seen.ratio + weigh(seen) for seen in side])
+    if any(seen.ratio for seen in without):
+        ways[RATIO] = lambda side: np.array([seen.ratio for seen in side])
+    if first.choices:
+        weigh, scale = _weigh_choices(without, canary), _scale_ratio(without, canary)
+        ways["choices with the ratio"] = lambda side: np.array([scale * seen.ratio + weigh(seen) for seen in side])
     if len(first.numbers):
         ways["linear statistic"] = _weigh_numbers(without, canary)
     for name in first.scores:
@@ -84,10 +87,19 @@ def learn_ways(without: Sequence[Seen], canary: Sequence[Seen]) -> dict[str, Way
     return ways
 
 
+def _scale_ratio(without: Sequence[Seen], canary: Sequence[Seen]) -> float:
+    """By what to multiply the log ratio of the claimed laws, so that choices weigh beside it as much as they tell: that
+    of the true laws has means that are apart by its variance.
+    """
+    ratios = [np.array([seen.ratio for seen in side]) for side in (without, canary)]
+    apart, spread = ratios[1].mean() - ratios[0].mean(), (ratios[0].var() + ratios[1].var()) / 2
+    return float(np.clip(apart / max(spread, 1e-9), 0.1, 100))
+
+
 def _weigh_choices(without: Sequence[Seen], canary: Sequence[Seen]) -> Callable[[Seen], float]:
     """Log ratios of how often each answer was drawn; one that was never seen counts for little."""
     counts = [Counter(choice for seen in side for choice in seen.choices) for side in (without, canary)]
-    weights = {one: log((counts[1][one] + 1) / (counts[0][one] + 1)) for one in counts[0] | counts[1]}
+    weights = {one: log((counts[1][one] + SMOOTHED) / (counts[0][one] + SMOOTHED)) for one in counts[0] | counts[1]}
     return lambda seen: sum(weights.get(choice, 0.0) for choice in seen.choices)
 
 

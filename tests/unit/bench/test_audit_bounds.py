@@ -83,7 +83,7 @@ def test_choices_are_weighed_by_how_often_they_were_drawn() -> None:
     rng = np.random.default_rng(2)
     sides = [[Seen(choices=(("a", int(drawn)),)) for drawn in rng.random(3000) < chance] for chance in (0.1, 0.6)]
     found = tell_apart(ONE, sides[0], sides[1], 300)
-    assert found.way == "likelihood ratio"
+    assert found.way == "choices with the ratio"
     assert 1.2 < found.bound < log(6)
 
 
