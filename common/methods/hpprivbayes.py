@@ -178,7 +178,7 @@ class HpPrivBayes(NetworkMethod):
         first, second = (Fraction(part) for part in self.parts[-2:])
         rarest = second if self.weights == "none" else second / LARGEST_WEIGHT
         least = min(first, rarest) / (first + second) / base_count(study)
-        law, numbers = sum_law(step, study, TABLE, part=least), step.limit.numbers
+        law, numbers = sum_law(step, study, TABLE, part=least, parties=study.fewest_parties), step.limit.numbers
         plan_slots(numbers, 0, study.total_rows, law.bound(numbers), study.key_bits)
 
     def plan(self, study: Study) -> tuple[Step, ...]:

@@ -3,6 +3,7 @@ release, rests on. Texts are short, so that they outlive other changes; one that
 """
 
 from tests.mutants.edit import Edit
+from tests.mutants.loss_edits import LOSSES
 
 PRIVACY = "tests/unit/common/privacy"
 CRYPTO = "tests/unit/common/crypto"
@@ -173,7 +174,7 @@ SENSITIVITY = (
         ("cells of little weight have the noise of the others", "Fraction(weight, most)", "Fraction(1)"),
         (
             "a sum is drawn as one party's own",
-            "return sum_law(step, study, TABLE, part=part)",
+            "return sum_law(step, study, TABLE, part=part, parties=len(self.places(study)))",
             "return noise_for(step.cost, TABLE, part=part)",
         ),
         (
@@ -641,4 +642,14 @@ CURATOR_CHECKS = (
     ),
 )
 
-EDITS = (*NOISE, *ACCOUNTING, *SENSITIVITY, *CRYPTOGRAPHY, *STATEMENTS, *PARTY_CHECKS, *LEDGER, *CURATOR_CHECKS)
+EDITS = (
+    *NOISE,
+    *ACCOUNTING,
+    *SENSITIVITY,
+    *CRYPTOGRAPHY,
+    *STATEMENTS,
+    *PARTY_CHECKS,
+    *LEDGER,
+    *CURATOR_CHECKS,
+    *LOSSES,
+)

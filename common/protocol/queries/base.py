@@ -4,7 +4,7 @@ answer is written and read. Both sides use the same class; neither believes a nu
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -17,8 +17,9 @@ from synod.common.crypto.canonical import Json
 from synod.common.crypto.packing import SlotLayout, plan_slots
 from synod.common.privacy.coins import Coins
 from synod.common.privacy.laws import NoiseLaw, Sensitivity, noise_for
+from synod.common.protocol.queries.reading import is_ascending
 from synod.common.protocol.steps import Limit, QueryKind, Step
-from synod.common.runtime.errors import check_failed, refused
+from synod.common.runtime.errors import check_failed, invalid, refused
 from synod.common.study.study import Study
 from synod.v1 import query_pb2 as pb
 
@@ -26,6 +27,7 @@ Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 AnswerT = TypeVar("AnswerT")
 MessageT = TypeVar("MessageT", bound=Message)
+PLACE_BYTES = 2  # a place in the roster is below 2^14
 
 
 class Query(ABC, Generic[AnswerT]):
@@ -92,6 +94,53 @@ class Query(ABC, Generic[AnswerT]):
     @abstractmethod
     def read_answer(self, payload: bytes, study: Study, party: str | None = None) -> AnswerT:
         """Reads and checks an answer of one party, or of the whole roster."""
+
+
+class SharedQuery(Query[AnswerT]):
+    """A query that all parties answer who are present: the whole roster, or what is left of it.
+
+    `present` are their places in the roster, ascending, and nothing where all are: so a study that may lose nobody has
+    one way to ask.
+    """
+
+    @property
+    @abstractmethod
+    def present(self) -> tuple[int, ...]:
+        """The places of those who take part; empty where everybody does."""
+
+    def asked_of(self, present: tuple[int, ...], study: Study) -> Self:
+        """The same query, of these."""
+        del study
+        return replace(self, present=present)  # type: ignore[type-var]
+
+    def places(self, study: Study) -> tuple[int, ...]:
+        """S: the places in the roster of those who take part."""
+        return self.present or tuple(range(len(study.roster)))
+
+    def answerers(self, study: Study) -> tuple[str, ...]:
+        """The names of those who take part, in the roster's order."""
+        return tuple(study.roster[place].name for place in self.places(study))
+
+    def present_rows(self, study: Study) -> int:
+        """n_S: the public number of rows of those who take part."""
+        return sum(study.roster[place].rows for place in self.places(study))
+
+    def check_present(self, study: Study) -> None:
+        """Places in the roster, each once and in order; fewer than all of them, and as many as must stay."""
+        listed = self.present
+        if listed and not (
+            is_ascending(listed, len(study.roster)) and study.fewest_parties <= len(listed) < len(study.roster)
+        ):
+            raise invalid("the query is of other parties than the study may go on with.")
+
+    def present_json(self) -> dict[str, Json]:
+        """Who takes part, for the canonical form; nothing where everybody does."""
+        return {"present": list(self.present)} if self.present else {}
+
+
+def present_bytes(study: Study) -> int:
+    """How many bytes of a message may say who takes part."""
+    return PLACE_BYTES * (len(study.roster) + 1) if study.may_lose else 0
 
 
 class ClearQuery(Query[AnswerT]):
@@ -214,8 +263,8 @@ class SumTerms:
         return plan_slots(self.length, self.low, self.high, self.noise_bound, key_bits)
 
 
-class SumQuery(Query[AnswerT]):
-    """A query whose answer is the sum over all parties, encrypted and masked, with one share of noise from each.
+class SumQuery(SharedQuery[AnswerT]):
+    """A query whose answer is the sum over all who are present, encrypted and masked, with a share of noise from each.
 
     Guarantee: neighbours differ in one replaced row and row counts are public. The noise follows from the step's cost
     and from sensitivities that the query's class proves; together the runs cost at most the step's cost.
@@ -258,9 +307,10 @@ class SumQuery(Query[AnswerT]):
 
     def law(self, step: Step, study: Study) -> dict[str, Json] | None:
         """The laws of the released sums, and whom they protect against."""
-        parties, threshold = len(study.roster), study.collusion
+        threshold = study.collusion
+        parties = f"the {len(self.present)} parties present" if self.present else f"{len(study.roster)} parties"
         against = (
-            f"anyone, and the curator together with up to {threshold} of {parties} parties"
+            f"anyone, and the curator together with up to {threshold} of {parties}"
             if threshold
             else "the curator and the public, but not a party, which can subtract its own share"
         )
@@ -301,9 +351,23 @@ def _noisiest(laws: Collection[NoiseLaw]) -> list[NoiseLaw]:
     return [law for law in laws if law.variance >= most * (1 - 1e-9)]
 
 
-def sum_law(step: Step, study: Study, sensitivity: Sensitivity, *, part: Fraction = Fraction(1)) -> NoiseLaw:
-    """The noise of an encrypted sum: one share from each party, any K-t of which are enough."""
-    return noise_for(step.cost, sensitivity, part=part, parties=len(study.roster), threshold=study.collusion)
+def sum_law(
+    step: Step, study: Study, sensitivity: Sensitivity, *, part: Fraction = Fraction(1), parties: int | None = None
+) -> NoiseLaw:
+    """The noise of an encrypted sum: one share from each of so many parties, all where no number is given; any that
+    are but t fewer are enough.
+    """
+    shares = len(study.roster) if parties is None else parties
+    return noise_for(step.cost, sensitivity, part=part, parties=shares, threshold=study.collusion)
+
+
+def check_packing(query: SumQuery[Any], step: Step, study: Study) -> None:
+    """Raises if a sum has no room for its noise: whoever is lost, the range is at most that of the whole roster, and
+    the noise at most that of the fewest that may stay.
+    """
+    fewest = query.asked_of(tuple(range(study.fewest_parties)) if study.may_lose else (), study)
+    terms, (low, high) = fewest.terms(step, study), query.bounds(study)
+    plan_slots(terms.length, low, high, terms.noise_bound, study.key_bits)
 
 
 def check_within(query: Query[Any], step: Step, study: Study) -> None:

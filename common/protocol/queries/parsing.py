@@ -82,6 +82,11 @@ def check_feasible(study: Study) -> None:
     """Refuses a resolved study that its method cannot serve, or whose noise or packing has no room, before anybody
     approves it.
     """
+    if study.may_lose and not study.method.allows_losses:
+        raise invalid(
+            f"the method {study.method.name} cannot go on without a lost party in this version.",
+            "Remove `may_lose`, or choose another method.",
+        )
     study.method.check(study)
     for step in plan_study(study).steps:
         QUERIES[step.kind].check_room(step, study)

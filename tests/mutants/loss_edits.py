@@ -1,0 +1,64 @@
+"""The edits of `make mutants` about lost parties: who takes part in a sum, and what follows from it."""
+
+from tests.mutants.edit import Edit
+
+PRESENT = "tests/unit/common/protocol/queries/test_query_present.py"
+
+
+def _edits(file: str, tests: tuple[str, ...], *changes: tuple[str, str, str]) -> tuple[Edit, ...]:
+    return tuple(Edit(file, breaks, old, new, tests) for breaks, old, new in changes)
+
+
+LOSSES = (
+    *_edits(
+        "common/study/losses.py",
+        (PRESENT,),
+        ("fewer may stay than collude", "max(collusion + 1, 2)", "2"),
+        ("one party may stay alone", "max(collusion + 1, 2)", "collusion + 1"),
+    ),
+    *_edits(
+        "common/protocol/queries/base.py",
+        (PRESENT,),
+        ("too few may take part", "study.fewest_parties <= len(listed) < len", "len(listed) < len"),
+        ("everybody may be written out", "<= len(listed) < len(study.roster)", "<= len(listed)"),
+        ("a place may be anywhere", "is_ascending(listed, len(study.roster)) and", "True and"),
+        (
+            "Q does not say who takes part",
+            'return {"present": list(self.present)} if self.present else {}',
+            "return {}",
+        ),
+        (
+            "the rows are everybody's",
+            "rows for place in self.places(study))",
+            "rows for place in range(len(study.roster)))",
+        ),
+        ("room is for the noise of all", "if study.may_lose else (), study)", "if False else (), study)"),
+    ),
+    *_edits(
+        "common/protocol/queries/marginals.py",
+        (PRESENT,),
+        ("a share is as small as among all", "part=part, parties=len(self.places(study))", "part=part"),
+        ("room is for the noise of all", "part=least, parties=study.fewest_parties", "part=least"),
+    ),
+    *_edits(
+        "common/protocol/queries/agreements.py",
+        (PRESENT,),
+        (
+            "a share is as small as among all",
+            "self.sensitivity(study), parties=len(self.places(study))",
+            "self.sensitivity(study)",
+        ),
+        ("anybody may be present", "        self.check_present(study)\n", ""),
+    ),
+    *_edits(
+        "common/protocol/queries/moments.py",
+        (PRESENT,),
+        ("a share is as small as among all", "sensitivity, parties=len(self.places(study))", "sensitivity"),
+        ("anybody may be present", "        self.check_present(study)\n", ""),
+    ),
+    *_edits(
+        "common/protocol/queries/rows.py",
+        (PRESENT,),
+        ("anybody may be present", "        self.check_present(study)\n", ""),
+    ),
+)
