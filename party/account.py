@@ -25,16 +25,18 @@ class ApprovalState(Enum):
     REVOKED = "revoked"
     PUBLISHED = "published"
     ABORTED = "aborted"
+    LOST = "lost"
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """One answered step."""
+    """One answered step; `present` are the places of those who took part in its sum, where not everybody did."""
 
     label: str
     query: str
     transcript: str
     cost: Cost
+    present: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,13 @@ class Approval:
     def spent(self) -> Cost:
         """What its answers cost."""
         return Cost.total(charge.cost for charge in self.charges)
+
+    @property
+    def still_present(self) -> tuple[int, ...]:
+        """The places of those who took part in the last sum that was answered; empty as long as everybody did. Who is
+        left out stays out, so the last list is the shortest.
+        """
+        return next((charge.present for charge in reversed(self.charges) if charge.present), ())
 
     @property
     def held(self) -> Cost:
@@ -136,7 +145,8 @@ def _apply(account: Account, entry: Entry) -> Account:
             return _with(account, approval)
         case "charged":
             approval = account.approvals[entry["study"]]
-            charge = Charge(entry["label"], entry["query"], entry["transcript"], Cost.parse(entry["cost"]))
+            cost, present = Cost.parse(entry["cost"]), tuple(entry.get("present", ()))
+            charge = Charge(entry["label"], entry["query"], entry["transcript"], cost, present)
             return _with(account, replace(approval, charges=(*approval.charges, charge)))
         case "revoked" | "closed":
             state = ApprovalState(entry.get("outcome", ApprovalState.REVOKED.value))

@@ -101,9 +101,9 @@ def answer_sum(query: SumQuery[Any], asked: Round, columns: Columns, *, secrets:
     """This party's encrypted, blinded, noisy part of a sum: concatenated ciphertexts.
 
     Guarantee: neighbours differ in one replaced row, row counts are public. To the curator, with its private key
-    and up to t colluding parties, the roster's answers reveal nothing but the sum over the other parties plus at
-    least one full share of noise of the law that the step's cost and the query's sensitivity call for. Both come from
-    the approved study, never from the curator.
+    and up to t colluding parties, the answers of S, who are present by the question, reveal nothing but the sum over
+    the other parties of S plus at least one full share of noise of the law that the step's cost and the query's
+    sensitivity call for. Both come from the approved study, never from the curator.
     """
     assert query.kind is asked.step.kind
     terms = query.terms(asked.step, asked.study)
@@ -112,6 +112,7 @@ def answer_sum(query: SumQuery[Any], asked: Round, columns: Columns, *, secrets:
     plaintexts = blind(
         pack(terms.layout(asked.study.key_bits), values, key.n),
         index=asked.index,
+        present=query.places(asked.study),
         secret=secrets.exchange_key(),
         exchanges=[enrolment.exchange for enrolment in asked.transcript.enrolments],
         transcript=asked.transcript_hash,

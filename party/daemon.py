@@ -40,6 +40,7 @@ RETRIED = (Code.UNREACHABLE, Code.UNAUTHENTICATED, Code.STORAGE, Code.INTERNAL)
 OUTCOMES = {
     pb.MOVE_KIND_CLOSE_PUBLISHED: ApprovalState.PUBLISHED,
     pb.MOVE_KIND_CLOSE_ABORTED: ApprovalState.ABORTED,
+    pb.MOVE_KIND_CLOSE_LOST: ApprovalState.LOST,
 }
 
 
@@ -174,7 +175,7 @@ class Daemon:
                 self._enrol(move)
             case pb.MOVE_KIND_ANSWER:
                 self._answer(move)
-            case pb.MOVE_KIND_CLOSE_PUBLISHED | pb.MOVE_KIND_CLOSE_ABORTED:
+            case pb.MOVE_KIND_CLOSE_PUBLISHED | pb.MOVE_KIND_CLOSE_ABORTED | pb.MOVE_KIND_CLOSE_LOST:
                 self._close(move)
             case _:
                 raise refused("the curator asks for a move of no known kind.")

@@ -455,7 +455,7 @@ PARTY_CHECKS = (
         ),
         (
             "any number of parties is allowed",
-            '    _require("the number of parties", len(study.roster), "min_parties", settings.min_parties)\n',
+            '    _require(left, study.fewest_parties, "min_parties", settings.min_parties)\n',
             "",
         ),
         ("any key is allowed", '    _require("key_bits", study.key_bits, "min_key_bits", settings.min_key_bits)\n', ""),

@@ -9,6 +9,9 @@ def _edits(file: str, tests: tuple[str, ...], *changes: tuple[str, str, str]) ->
     return tuple(Edit(file, breaks, old, new, tests) for breaks, old, new in changes)
 
 
+ATTACKS = "tests/adversary/test_lost_parties.py"
+ALLOWED = "tests/unit/party/test_may_lose.py"
+
 LOSSES = (
     *_edits(
         "common/study/losses.py",
@@ -55,6 +58,29 @@ LOSSES = (
         (PRESENT,),
         ("a share is as small as among all", "sensitivity, parties=len(self.places(study))", "sensitivity"),
         ("anybody may be present", "        self.check_present(study)\n", ""),
+    ),
+    *_edits(
+        "party/rounds.py",
+        (ATTACKS,),
+        ("8: a sum may be without the party that answers", "if index not in places:", "if False:"),
+        ("8: who was left out may come back", "if before and not set(places) <= set(before):", "if False:"),
+        ("8: who is present is not looked at", "    check_present(query, index, approval, study)\n", ""),
+        ("who was present is not in the ledger", 'entry["present"] = list(asked.query.present)', "pass"),
+    ),
+    *_edits(
+        "party/account.py",
+        (ATTACKS,),
+        ("who was present is forgotten", "cost, present)", "cost)"),
+    ),
+    *_edits(
+        "party/masks.py",
+        (ATTACKS,),
+        ("masks with absent parties stay", "if other == index or other not in present:", "if other == index:"),
+    ),
+    *_edits(
+        "party/policy.py",
+        (ALLOWED,),
+        ("parties that may be lost count", "_require(left, study.fewest_parties,", "_require(left, len(study.roster),"),
     ),
     *_edits(
         "common/protocol/queries/rows.py",
