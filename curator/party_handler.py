@@ -11,7 +11,7 @@ from enum import Enum
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.crypto.identity import fingerprint
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries.parsing import AnyQuery, query_digest, read_query
+from synod.common.protocol.queries.parsing import AnyQuery, answerers_of, query_digest, read_query
 from synod.common.protocol.signed_query import SignedQuery
 from synod.common.protocol.steps import Step
 from synod.common.protocol.submission import AnsweredStep, Submission
@@ -19,6 +19,7 @@ from synod.common.protocol.transcript import Enrolment, Transcript, check_enrolm
 from synod.common.runtime.errors import Code, SynodError, check_failed
 from synod.curator.checks import check_account, check_header, check_payload
 from synod.curator.context import Context
+from synod.curator.losses import lose_revoked
 from synod.curator.records import PendingStudy, SeenHead, State, StudyRecord
 
 
@@ -29,6 +30,7 @@ class MoveKind(Enum):
     ANSWER = "answer"
     CLOSE_PUBLISHED = "published"
     CLOSE_ABORTED = "aborted"
+    CLOSE_LOST = "lost"
 
 
 class DocumentKind(Enum):
@@ -93,6 +95,7 @@ class PartyHandler:
         """The next moves of a party, one for each study at most. What it costs does not depend on how many studies of
         the party have ended.
         """
+        self._context.skipped[party] = skip
         pending = self._store.pending_studies(party, skip, most_ended=MOST_CLOSING_MOVES)
         return [move for study in pending if (move := self._move(party, study)) is not None]
 
@@ -103,11 +106,22 @@ class PartyHandler:
         if self._store.enrolment(study_hash, party) is None:
             return NextMove(study_hash, name, MoveKind.ENROL)
         query = self._store.unanswered(study_hash)
-        if query is None or self._store.submission(study_hash, query.label, party) is not None:
-            return None
-        if party not in plan_study(self._store.study(study_hash).study).step(query.label).answerers:
-            return None
-        return NextMove(study_hash, name, MoveKind.ANSWER, query.label)
+        if query is not None and self._is_awaited(party, study_hash, query.label):
+            return NextMove(study_hash, name, MoveKind.ANSWER, query.label)
+        if self._is_lost(party, study_hash):
+            return NextMove(study_hash, name, MoveKind.CLOSE_LOST)
+        return None
+
+    def _is_awaited(self, party: str, study_hash: bytes, label: str) -> bool:
+        """Whether an open round waits for the party's answer."""
+        if self._store.submission(study_hash, label, party) is not None:
+            return False
+        record = self._store.study(study_hash)
+        step = plan_study(record.study).step(label)
+        return party in step.answerers and party in answerers_of(self._query(record, label), step, record.study)
+
+    def _is_lost(self, party: str, study_hash: bytes) -> bool:
+        return any(loss.party == party for loss in self._store.losses(study_hash))
 
     def require_known(self, party: str) -> None:
         """Refuses a caller that no study has on its roster."""
@@ -147,7 +161,8 @@ class PartyHandler:
         """
         record = self.record_for(party, submission.study_hash)
         envelope = self._store.transcript(submission.study_hash)
-        labels = [step.label for step in plan_study(record.study).steps]
+        skipped = self._store.skipped(submission.study_hash)
+        labels = [step.label for step in plan_study(record.study).steps if step.label not in skipped]
         has_ended = record.outcome is not None and not self.is_stored(party, submission)
         if envelope is None or submission.label not in labels or has_ended:
             raise SynodError(Code.NOT_READY, f"{record.study.name} has no such round open.")
@@ -219,7 +234,8 @@ class PartyHandler:
         raise AssertionError("the step is the party's own")
 
     def decline(self, party: str, signer: str, study_hash: bytes, reason: DeclineReason) -> None:
-        """Takes a party's no: not (yet) approved is noted, anything else ends the study.
+        """Takes a party's no: not (yet) approved is noted, anything else ends the study. A study that may lose a party
+        goes on without one that has revoked its approval, and what a lost party declines changes nothing.
 
         A certificate alone cannot end one: `signer` must be the identity that the roster pins.
         """
@@ -228,18 +244,21 @@ class PartyHandler:
             self._store.add_not_approved(study_hash, party)
             return
         _require_signer(party, signer, record)
-        if record.outcome is None:
+        if record.outcome is not None or self._is_lost(party, study_hash):
+            return
+        revoked = reason is DeclineReason.REVOKED
+        if not (revoked and lose_revoked(self._context, record, party, f"{reason.value}.")):
             self._store.end_study(study_hash, State.ABORTED, f"{party} declined: {reason.value}.")
             self._context.changes.announce(study_hash, *(entry.name for entry in record.study.roster))
 
     def acknowledge(self, party: str, signer: str, study_hash: bytes) -> None:
-        """Notes that a party knows of a study's end, so that it is told no more.
+        """Notes that a party knows of a study's end, or that it goes on without it, so that it is told no more.
 
         A certificate alone cannot keep an end from a party, and nobody can acknowledge one that is still to come.
         """
         record = self.record_for(party, study_hash)
         _require_signer(party, signer, record)
-        if record.outcome is None:
+        if record.outcome is None and not self._is_lost(party, study_hash):
             raise SynodError(Code.NOT_READY, f"{record.study.name} has not ended.", "Go on with it.")
         self._store.acknowledge(study_hash, party)
 

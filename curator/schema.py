@@ -47,4 +47,11 @@ CREATE INDEX unacknowledged ON rosters (party, study) WHERE acknowledged = 0;
 CREATE INDEX roster_keys ON rosters (party, key);
 UPDATE submissions SET payload = x'' WHERE study IN (SELECT study FROM studies WHERE outcome IS NOT NULL);
 """,
+    """
+CREATE TABLE losses (
+    study BLOB NOT NULL, party TEXT NOT NULL, sequence INTEGER NOT NULL, reason TEXT NOT NULL,
+    declared INTEGER NOT NULL, PRIMARY KEY (study, party)
+);
+CREATE TABLE skips (study BLOB NOT NULL, label TEXT NOT NULL, PRIMARY KEY (study, label));
+""",
 )

@@ -18,7 +18,7 @@ from synod.common.protocol.transcript import Enrolment
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.sqlite import open_database, storage_errors, transaction
 from synod.common.study.study import Study, parse_study
-from synod.curator.records import OpenQuery, PendingStudy, SeenHead, State, StudyRecord
+from synod.curator.records import Loss, OpenQuery, PendingStudy, SeenHead, State, StudyRecord
 from synod.curator.schema import MIGRATIONS
 
 STORE_FILE = "store.sqlite"
@@ -77,7 +77,7 @@ class Store:
         """
         rows = self._rows(
             "SELECT study, name, outcome FROM studies INDEXED BY open_studies CROSS JOIN rosters USING (study)"
-            " WHERE outcome IS NULL AND party = ? ORDER BY created DESC, name",
+            " WHERE outcome IS NULL AND party = ? AND acknowledged = 0 ORDER BY created DESC, name",
             party,
         )
         ended = self._rows(
@@ -182,8 +182,11 @@ class Store:
 
     # The log
 
-    def open_query(self, study_hash: bytes, label: str, body: bytes, *, signature: bytes, now: int) -> bytes | None:
-        """Logs a query before it is sent. Returns the answer if it has one.
+    def open_query(
+        self, study_hash: bytes, label: str, body: bytes, *, signature: bytes, now: int, lost: int | None = None
+    ) -> bytes | None:
+        """Logs a query before it is sent. Returns the answer if it has one. `lost` is how many parties a sum leaves
+        out: who takes part is fixed here, for good.
 
         A query that is in the log keeps the signature that it was first sent with. One that differs from the
         logged one stops the study: the recipe or a library has changed under it.
@@ -193,12 +196,18 @@ class Store:
             if bytes(rows[0][0]) != body:
                 raise SynodError(Code.CHECK_FAILED, f"on replay, the query of round {label} is not the logged one.")
             return None if rows[0][1] is None else bytes(rows[0][1])
-        self._write(
-            "INSERT INTO queries (study, label, sequence, body, signature, opened)"
-            " SELECT ?, ?, count(*) + 1, ?, ?, ? FROM queries WHERE study = ?",
-            study_hash, label, body, signature, now, study_hash,
-        )  # fmt: skip
+        with self._transaction():
+            assert lost in (None, len(self.losses(study_hash))), "nobody is lost between the question and its opening"
+            self._connection.execute(
+                "INSERT INTO queries (study, label, sequence, body, signature, opened)"
+                " SELECT ?, ?, count(*) + 1, ?, ?, ? FROM queries WHERE study = ?",
+                (study_hash, label, body, signature, now, study_hash),
+            )
         return None
+
+    def is_logged(self, study_hash: bytes, label: str) -> bool:
+        """Whether the query of a round is in the log."""
+        return bool(self._rows("SELECT 1 FROM queries WHERE study = ? AND label = ?", study_hash, label))
 
     def close_query(self, study_hash: bytes, label: str, answer: bytes) -> None:
         """Stores the answer to a logged query."""
@@ -278,6 +287,36 @@ class Store:
         rows = self._rows("SELECT header FROM submissions WHERE study = ?", study_hash)
         return sum(int(json.loads(header)["length"]) for (header,) in rows)
 
+    # Losses
+
+    def add_loss(self, study_hash: bytes, party: str, reason: str, skipped: str, *, now: int) -> None:
+        """Notes for good that a study goes on without a party, and skips its own step if that is open."""
+        with self._transaction():
+            self._connection.execute(
+                "INSERT INTO losses SELECT ?, ?, count(*), ?, ? FROM queries WHERE study = ?",
+                (study_hash, party, reason, now, study_hash),
+            )
+            if skipped:
+                self._skip(study_hash, skipped)
+
+    def losses(self, study_hash: bytes) -> list[Loss]:
+        """Whom a study goes on without, in the order of their loss."""
+        statement = "SELECT party, reason, declared FROM losses WHERE study = ? ORDER BY sequence, party"
+        return [Loss(*row) for row in self._rows(statement, study_hash)]
+
+    def skip_step(self, study_hash: bytes, label: str) -> None:
+        """Notes for good that the step of a lost party is skipped."""
+        with self._transaction():
+            self._skip(study_hash, label)
+
+    def _skip(self, study_hash: bytes, label: str) -> None:
+        self._connection.execute("INSERT OR IGNORE INTO skips VALUES (?, ?)", (study_hash, label))
+        self._connection.execute("DELETE FROM queries WHERE study = ? AND label = ?", (study_hash, label))
+
+    def skipped(self, study_hash: bytes) -> set[str]:
+        """The labels of steps that were skipped, because the party that they ask is lost."""
+        return {label for (label,) in self._rows("SELECT label FROM skips WHERE study = ?", study_hash)}
+
     # Parties
 
     def add_not_approved(self, study_hash: bytes, party: str) -> None:
@@ -290,10 +329,11 @@ class Store:
         return bool(self._rows(statement, study_hash, party, NOT_APPROVED))
 
     def acknowledge(self, study_hash: bytes, party: str) -> None:
-        """Notes that a party knows of a study's end; before there is one, nothing is noted."""
+        """Notes that a party knows of a study's end, or that it goes on without it; else nothing is noted."""
         statement = (
             "UPDATE rosters SET acknowledged = 1 WHERE party = ? AND study ="
-            " (SELECT study FROM studies WHERE study = ? AND outcome IS NOT NULL)"
+            " (SELECT study FROM studies WHERE study = ? AND (outcome IS NOT NULL OR EXISTS"
+            " (SELECT 1 FROM losses WHERE losses.study = studies.study AND losses.party = rosters.party)))"
         )
         self._write(statement, party, study_hash)
 

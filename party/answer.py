@@ -20,9 +20,10 @@ from synod.common.crypto.packing import pack
 from synod.common.crypto.paillier import encrypt_all
 from synod.common.models.gaussian import draw_rows
 from synod.common.privacy.coins import Coins
-from synod.common.protocol.queries.base import SumQuery, SumTerms, sample_runs
+from synod.common.protocol.queries.base import SumQuery, SumTerms
 from synod.common.protocol.queries.marginals import LocalMarginals
 from synod.common.protocol.queries.moments import SumMoments, moment_design
+from synod.common.protocol.queries.noise_runs import sample_runs
 from synod.common.protocol.queries.parents import ChooseParents
 from synod.common.protocol.queries.parsing import AnyQuery
 from synod.common.protocol.queries.rows import Synthesize

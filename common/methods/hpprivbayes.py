@@ -74,6 +74,7 @@ class HpPrivBayes(NetworkMethod):
 
     name: Literal["hpprivbayes"]
     version: Literal[1] = 1
+    allows_losses: ClassVar[bool] = True
     encoding: Literal[Auto, "vanilla", "hierarchical"] = "auto"
     split: Auto | Parts = "auto"
     sensitive_to: Name | Literal[""] = ""

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries.base import NoiseRun
 from synod.common.protocol.queries.marginals import Grouping, LocalMarginals, Sets, SumMarginals
+from synod.common.protocol.queries.noise_runs import NoiseRun
 from synod.common.study.features import base_count, features_of, sizes_of, space_of
 from synod.common.study.study import Study
 from synod.curator.methods.base import Parties, Publication, Released
@@ -59,15 +59,15 @@ class Evidence:
         known = len(sizes_of(self.study))
         return [table for table in self.tables if max(table.features) < known]
 
-    def add_sum(self, label: str, sets: Sets, counts: list[NDArray[np.int64]]) -> None:
+    def add_sum(self, label: str, sets: Sets, counts: list[NDArray[np.int64]], present: Features = ()) -> None:
         """Adds the tables of an encrypted sum of even shares."""
-        self.add_answer(label, SumMarginals(sets, self.groupings), counts)
+        self.add_answer(label, SumMarginals(sets, self.groupings, present=present), counts)
 
     def add_answer(self, label: str, query: SumMarginals, counts: list[NDArray[np.int64]]) -> None:
-        """Adds the tables of an encrypted sum, whatever its shares and weights."""
-        step, rows = plan_study(self.study).step(label), self.study.total_rows
+        """Adds the tables of an encrypted sum, whatever its shares and weights; the query says who was present."""
+        step, rows, scale = plan_study(self.study).step(label), self.study.total_rows, query.scale(self.study) ** 2
         for features, own, noise in zip(query.sets, counts, query.table_noise(step, self.study), strict=True):
-            variance = noise.variance if isinstance(noise, NoiseRun) else noise.variances()
+            variance = scale * (noise.variance if isinstance(noise, NoiseRun) else noise.variances())
             self.tables.append(Released(features, own.astype(np.float64), rows, variance))
 
     def add_local(self, label: str, sets: Sets, counts: list[NDArray[np.int64]]) -> None:
@@ -156,7 +156,7 @@ async def learn_tables(
 ) -> list[Floats]:
     """The tables of a network's families, asked in one sum and brought into agreement with each other."""
     sets: Sets = network.asked_sets()
-    evidence.add_sum(label, sets, await parties.ask(label, SumMarginals(sets)))
+    evidence.add_sum(label, sets, await parties.ask(label, SumMarginals(sets)), parties.present(label))
     return await parties.compute(partial(fit_tables, study, network, evidence, sets))
 
 

@@ -15,6 +15,7 @@ import pyarrow.parquet
 
 from synod.common.crypto.canonical import Json
 from synod.common.privacy.coins import Coins
+from synod.common.protocol.losses import LostParty, first_without, steps_answered
 from synod.common.protocol.manifest import FORMAT, MANIFEST_FILE, PartyAccount, file_hash, noise_law, seal_manifest
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import read_query
@@ -65,9 +66,13 @@ def _write_draft(draft: Path, context: Context, study: Study, publication: Publi
     queries = asked_queries(context.store, study)
     transcript_hash = read_transcript(envelope).digest(study).hex()
     imprint = Imprint(context.identity.fingerprint, transcript_hash, seed, version("synod-dp"))
-    report = write_report(study, publication, {label: asked.query for label, asked in queries.items()}, imprint)
+    lost = lost_parties(context.store, study)
+    asked = {label: one.query for label, one in queries.items()}
+    report = write_report(study, publication, asked, imprint, lost)
     (draft / "report.html").write_text(report, encoding="utf-8", newline="\n")
     content = describe_release(study, envelope, accounts(context.store, study), queries, seed, draft)
+    if study.may_lose:
+        content["losses"] = [one.to_json() for one in lost]
     (draft / MANIFEST_FILE).write_bytes(seal_manifest(content, context.identity))
     sync_files(draft)
 
@@ -104,15 +109,25 @@ def write_csv(table: pa.Table, path: Path) -> None:
 def accounts(store: Store, study: Study) -> list[PartyAccount]:
     """What each party answered, with the signed headers of its answers."""
     found = []
+    queries = {label: asked.query for label, asked in asked_queries(store, study).items()}
     for entry in study.roster:
-        planned = plan_study(study).steps_of(entry.name)
+        planned = steps_answered(study, queries, entry.name)
         headers = tuple(_stored_header(store, study, step.label, entry.name) for step in planned)
         steps = tuple(
             AnsweredStep(step.label, header.query.hex(), step.cost)
             for step, header in zip(planned, headers, strict=True)
         )
-        found.append(PartyAccount(entry.name, steps, headers, headers[-1].account_signature))
+        found.append(PartyAccount(entry.name, steps, headers, headers[-1].account_signature if headers else b""))
     return found
+
+
+def lost_parties(store: Store, study: Study) -> list[LostParty]:
+    """Whom the study went on without, since which step, and why."""
+    queries = {label: asked.query for label, asked in asked_queries(store, study).items()}
+    return [
+        LostParty(one.party, first_without(study, queries, one.party), one.reason, one.declared)
+        for one in store.losses(study.digest())
+    ]
 
 
 def _stored_header(store: Store, study: Study, label: str, party: str) -> Submission:
@@ -122,8 +137,9 @@ def _stored_header(store: Store, study: Study, label: str, party: str) -> Submis
 
 
 def asked_queries(store: Store, study: Study) -> dict[str, SignedQuery]:
-    """The query of each step with the curator's signature, from the log."""
-    study_hash, labels = study.digest(), [step.label for step in plan_study(study).steps]
+    """The query of each step with the curator's signature, from the log; of steps that were skipped there is none."""
+    study_hash, skipped = study.digest(), store.skipped(study.digest())
+    labels = [step.label for step in plan_study(study).steps if step.label not in skipped]
     return {
         label: SignedQuery(
             read_query(json.loads(store.query(study_hash, label)), study), store.query_signature(study_hash, label)

@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from synod.common.crypto.paillier import decrypt_all
-from synod.common.protocol.queries.base import Noise
 from synod.common.protocol.queries.moments import SumMoments, moment_design
+from synod.common.protocol.queries.noise_runs import Noise
 from synod.common.protocol.queries.rows import Synthesize, share_rows
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
@@ -157,7 +157,7 @@ def test_noise_under_one_story_tells_nothing_of_that_under_another() -> None:
         coins = asked.coins("noise", members[0].secrets)
         values = answers_module.noisy_values(query, study, members[0].table, query.terms(step, study), coins=coins)
         drawn.append((values - exact_moments(study, members[0].table)).astype(np.float64))
-    matrix = np.corrcoef(drawn)
+    matrix = np.asarray(np.corrcoef(drawn))
     assert (abs(matrix[~np.eye(3, dtype=bool)]) < 0.15).all()  # 1,830 numbers: six deviations
     assert drawn[1].std() > 1.05 * drawn[0].std()  # a third of a full noise became a half
 

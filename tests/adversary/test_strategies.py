@@ -57,7 +57,7 @@ def kernel(rows: Sequence[Mapping[object, int]]) -> list[list[int]]:
 
 
 def rank(vectors: Iterable[Sequence[int]]) -> int:
-    rows = [dict(enumerate(vector)) for vector in vectors]
+    rows: list[Row] = [dict(enumerate(vector)) for vector in vectors]
     return len(rows) - len(kernel(rows))
 
 

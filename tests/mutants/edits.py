@@ -624,10 +624,14 @@ CURATOR_CHECKS = (
             "    check_marginals(study, terms, query, query.split(sums, study))\n",
             "    del query, study, terms, sums\n",
         ),
-        ("moments are not checked", "    check_moments(study, terms, sums)\n", "    del study, terms, sums\n"),
+        (
+            "moments are not checked",
+            "    check_moments(study, terms, sums, query.present_rows(study))\n",
+            "    del query\n",
+        ),
         (
             "agreements are not checked",
-            "    check_agreements(study, terms, query.split(sums, study))\n",
+            "    check_agreements(study, terms, query.split(sums, study), query.present_rows(study))\n",
             "    del query, study, terms, sums\n",
         ),
         ("a party's own tables are not checked", "    check_local_marginals(party, step, study, query, tables)\n", ""),

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json
 from synod.common.privacy.laws import NoiseLaw, Sensitivity
-from synod.common.protocol.queries.base import Counts, NoiseRun, SumQuery, check_packing, present_bytes, sum_law
+from synod.common.protocol.queries.base import SumQuery, check_packing, present_bytes, sum_law
 from synod.common.protocol.queries.marginals import OVERHEAD_BYTES
+from synod.common.protocol.queries.noise_runs import Counts, NoiseRun
 from synod.common.protocol.queries.reading import read_whole, read_wholes
 from synod.common.protocol.steps import Limit, QueryKind, Step
 from synod.common.runtime.errors import invalid

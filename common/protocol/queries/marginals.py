@@ -16,18 +16,8 @@ import numpy as np
 from synod.common.crypto.canonical import Json
 from synod.common.crypto.packing import plan_slots
 from synod.common.privacy.laws import TABLE, NoiseLaw, noise_for
-from synod.common.protocol.queries.base import (
-    ClearQuery,
-    Counts,
-    Floats,
-    Noise,
-    NoisePattern,
-    NoiseRun,
-    SumQuery,
-    parse_exactly,
-    present_bytes,
-    sum_law,
-)
+from synod.common.protocol.queries.base import ClearQuery, SumQuery, parse_exactly, present_bytes, sum_law
+from synod.common.protocol.queries.noise_runs import Counts, Floats, Noise, NoisePattern, NoiseRun
 from synod.common.protocol.queries.reading import is_ascending, read_whole, read_wholes
 from synod.common.protocol.steps import Limit, QueryKind, Step
 from synod.common.runtime.errors import check_failed, invalid

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Self
 from synod.common.crypto.canonical import Json
 from synod.common.models.moments import MomentDesign, design_moments
 from synod.common.privacy.laws import Sensitivity
-from synod.common.protocol.queries.base import Counts, NoiseRun, SumQuery, check_packing, present_bytes, sum_law
+from synod.common.protocol.queries.base import SumQuery, check_packing, present_bytes, sum_law
+from synod.common.protocol.queries.noise_runs import Counts, NoiseRun
 from synod.common.protocol.queries.reading import read_wholes
 from synod.common.protocol.steps import Limit, QueryKind, Step
 from synod.common.runtime.errors import invalid

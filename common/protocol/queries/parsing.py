@@ -5,7 +5,7 @@ from typing import Any
 from synod.common.crypto.canonical import Json, canonical_bytes, canonical_hash
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.agreements import SumAgreements
-from synod.common.protocol.queries.base import Query
+from synod.common.protocol.queries.base import Query, SharedQuery
 from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals
 from synod.common.protocol.queries.moments import SumMoments
 from synod.common.protocol.queries.parents import ChooseParents
@@ -60,6 +60,11 @@ def _is_form_of(data: Any, query: AnyQuery) -> bool:
         return canonical_bytes(data) == canonical_bytes(query.to_json())
     except (TypeError, ValueError, RecursionError):
         return False
+
+
+def answerers_of(query: AnyQuery, step: Step, study: Study) -> tuple[str, ...]:
+    """Who answers a query, in the roster's order: of one that all answer, those who are present."""
+    return query.answerers(study) if isinstance(query, SharedQuery) else step.answerers
 
 
 def query_digest(query: AnyQuery, step: Step, study: Study) -> bytes:

@@ -347,6 +347,8 @@ def test_no_private_key_is_in_the_store(store: Store, study: Study, tmp_path: Pa
         "submissions",
         "replies",
         "heads",
+        "losses",
+        "skips",
     }
     assert (tmp_path / STORE_FILE).stat().st_mode & 0o077 == 0
 
@@ -381,7 +383,7 @@ def test_a_reader_on_another_thread_never_sees_a_transaction_half_done(tmp_path:
 def test_a_store_of_an_unknown_version_is_refused(store: Store, tmp_path: Path, version: int, words: str) -> None:
     store.close()
     with sqlite3.connect(tmp_path / STORE_FILE) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (3,)
         connection.execute(f"PRAGMA user_version = {version}")
     with pytest.raises(SynodError, match=words) as caught:
         Store(tmp_path)

@@ -1,5 +1,6 @@
 """What a party does about a study that may lose some: its policy, its ledger, and what its operator is told."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def test_a_lost_party_keeps_what_it_spent_and_gets_the_rest_back(tmp_path: Path)
     account = ledger.account()
     approval = account.approvals[study.digest().hex()]
     assert (approval.state, approval.still_present) == (ApprovalState.LOST, (0, 2))
-    assert (account.spent(DATASET), account.held(DATASET)) == (Cost.pure(1), FREE)
+    assert (account.spent(DATASET), account.held(DATASET)) == (Cost.pure(Decimal(1)), FREE)
     other = parties[1].ledger
     other.end_study(study.digest(), ApprovalState.LOST, now=7)
     assert (other.account().spent(DATASET), other.account().held(DATASET)) == (FREE, FREE)
