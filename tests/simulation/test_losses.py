@@ -1,15 +1,19 @@
 """Whole studies that lose a party: a real store, handler, session and ledgers; the dead party just stops calling."""
 
 import asyncio
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from synod.common.protocol.manifest import verify_release
+from synod.common.privacy.cost import FREE
+from synod.common.protocol.manifest import KEYS, MANIFEST_FILE, seal_manifest, verify_release
 from synod.common.protocol.plan import plan_study
-from synod.common.runtime.errors import SynodError
+from synod.common.protocol.transcript import seal_transcript
+from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study
 from synod.curator import session as session_module
 from synod.curator.context import Context
@@ -18,14 +22,23 @@ from synod.curator.party_handler import DeclineReason, MoveKind, PartyHandler
 from synod.curator.records import State
 from synod.party.account import ApprovalState
 from synod.party.release import compare_release
-from tests.support.curators import Clock, make_context, make_move, make_session, release_files
+from tests.support.curators import (
+    Clock,
+    approve_everywhere,
+    copy_parties,
+    make_context,
+    make_move,
+    make_session,
+    release_files,
+)
 from tests.support.keys import CURATOR, identity_of
-from tests.support.parties import PartyUnderTest, open_parties
+from tests.support.parties import PartyUnderTest, make_transcript, open_parties
 from tests.support.studies import LINEAR, binary, categorical, make_study
 
 MOST_STEPS = 800
 QUIET = 12  # looks at a study that does not move before its operator gives a party up
 NAMES = ("north", "harbour", "valley", "hill")
+ROWS = (200, 300, 400, 500)
 SCHEMA = [binary("a"), binary("b"), categorical("c", 3)]
 METHODS: dict[str, dict[str, Any]] = {
     "hpdp-dp": LINEAR,
@@ -41,7 +54,7 @@ METHODS: dict[str, dict[str, Any]] = {
 
 
 def make_case(folder: Path, method: str = "hpdp-dp", **changes: Any) -> tuple[Study, list[PartyUnderTest]]:
-    usual: dict[str, Any] = {"names": NAMES, "rows": (200, 300, 400, 500), "schema": SCHEMA, "epsilon": "40"}
+    usual: dict[str, Any] = {"names": NAMES, "rows": ROWS, "schema": SCHEMA, "epsilon": "40"}
     study = make_study(**{**usual, "may_lose": 1, "method": METHODS[method], **changes})
     return study, open_parties(folder / "parties", study)
 
@@ -79,13 +92,13 @@ class Run:
                         continue
                     context.see(party.name)
                     for move in handler.moves(party.name, set()):
-                        if moves >= kill_after:
-                            return None
                         make_move(handler, party, move)
                         self.told.append((party.name, move.kind))
                         quiet, moves = 0, moves + 1
                         if self.is_dead(party):
                             context.sightings.pop(party.name)
+                        if moves >= kill_after:
+                            return None
                         await asyncio.sleep(0)
                 record = context.store.study(self.study.digest())
                 if record.outcome is not None:
@@ -124,8 +137,15 @@ def charged_once(parties: Sequence[PartyUnderTest]) -> bool:
     return all(len(party.charges()) == len(set(party.charges())) for party in parties)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize(("name", "answers"), [("north", 0), ("harbour", 1), ("hill", 1)])
+QUICK = [("hpdp-dp", "north", 0), ("adaptive", "harbour", 1), ("dp-subn", "hill", 1)]
+CASES = [
+    (method, *case, *([pytest.mark.slow] if (method, *case) not in QUICK else []))
+    for method in METHODS
+    for case in (("north", 0), ("harbour", 1), ("hill", 1))
+]
+
+
+@pytest.mark.parametrize(("method", "name", "answers"), [pytest.param(*case[:3], marks=case[3:]) for case in CASES])
 def test_a_study_goes_on_without_a_party(tmp_path: Path, method: str, name: str, answers: int) -> None:
     study, parties = make_case(tmp_path, method)
     run = Run(tmp_path, study, parties)
@@ -184,28 +204,29 @@ def test_a_lost_party_is_told_while_the_study_goes_on(tmp_path: Path) -> None:
     assert handler.moves("harbour", set()) == []
     approval = parties[1].ledger.account().approvals[study.digest().hex()]
     assert approval.state is ApprovalState.LOST
-    assert approval.held == approval.held - approval.held
+    assert approval.held == FREE
     context.store.close()
     run.dead = {"harbour": 0}
     assert run.go() is State.PUBLISHED
 
 
 def test_a_kill_anywhere_leaves_the_release_as_it_is(tmp_path: Path) -> None:
-    """The curator is killed after every number of moves; who takes part is in the log, and is never chosen again."""
+    """The curator is killed after some moves and comes back: who takes part is in the log, never chosen again."""
+    study = make_study(names=NAMES, rows=ROWS, schema=SCHEMA, epsilon="40", may_lose=1, method=METHODS["adaptive"])
+    ledgers = approve_everywhere(tmp_path / "ledgers", study)
     releases = []
-    for number, kill in enumerate((10_000, 3, 6, 9, 11)):
-        folder = tmp_path / str(number)
+    for kill in (10_000, 3, 6, 9, 11):
+        folder = tmp_path / str(kill)
         folder.mkdir()
-        study, parties = make_case(folder, "adaptive")
+        parties = copy_parties(study, ledgers, folder / "parties")
         run = Run(folder, study, parties)
         run.dead = {"harbour": 1}
-        outcome = run.go(kill)
-        assert (outcome or run.go()) is State.PUBLISHED
+        assert (run.go(kill) or run.go()) is State.PUBLISHED
         verify_release(run.release, None)
         files = release_files(folder / "curator", study)
-        releases.append({name: files[name] for name in ("synthetic.csv", "model.json")})
+        releases.append({name: files[name] for name in ("synthetic.csv", "model.json", "report.html")})
         assert charged_once(parties)
-    assert all(set(one) == set(releases[0]) for one in releases)
+    assert all(one == releases[0] for one in releases)
 
 
 def test_nobody_pays_for_a_round_that_a_dead_party_would_block(tmp_path: Path) -> None:
@@ -242,9 +263,6 @@ def test_a_revoked_approval_loses_the_party_where_the_study_may(tmp_path: Path) 
 
 
 def seal_of(study: Study, parties: Sequence[PartyUnderTest], context: Context) -> bytes:
-    from synod.common.protocol.transcript import seal_transcript
-    from tests.support.parties import make_transcript
-
     return seal_transcript(make_transcript(study, parties), context.identity)
 
 
@@ -270,3 +288,58 @@ def test_a_second_loss_is_refused_where_one_is_allowed(tmp_path: Path) -> None:
         lose_party(context, record, "harbour", "gone too")
     assert [loss.reason for loss in context.store.losses(study.digest())] == ["gone"]
     context.store.close()
+
+
+Change = Callable[[dict[str, Any]], None]
+
+
+def set_loss(**changes: Any) -> Change:
+    return lambda manifest: manifest["losses"][0].update(changes)
+
+
+def bring_back(manifest: dict[str, Any]) -> None:
+    del manifest["queries"]["rows"]["present"]
+
+
+def leave_out_another(manifest: dict[str, Any]) -> None:
+    manifest["queries"]["rows"]["present"] = [0, 1, 2]
+
+
+def add_header(manifest: dict[str, Any]) -> None:
+    manifest["parties"]["north"]["steps"] = manifest["parties"]["harbour"]["steps"][:1]
+
+
+TAMPERED: dict[str, Change] = {
+    "no losses": lambda manifest: manifest.pop("losses"),
+    "loss removed": lambda manifest: manifest["losses"].clear(),
+    "another party": set_loss(party="harbour"),
+    "nobody": set_loss(party="desert"),
+    "another step": set_loss(since="rows"),
+    "a number for a name": set_loss(party=1),
+    "one too many": lambda manifest: manifest["losses"].append({**manifest["losses"][0], "party": "hill", "since": ""}),
+    "twice": lambda manifest: manifest["losses"].append(manifest["losses"][0]),
+    "back in a round": bring_back,
+    "another left out": leave_out_another,
+    "a header of the lost party": add_header,
+}
+
+
+def test_a_manifest_that_says_otherwise_of_losses_does_not_verify(tmp_path: Path) -> None:
+    study, parties = make_case(tmp_path)
+    run = Run(tmp_path, study, parties)
+    run.dead = {"north": 0}
+    assert run.go() is State.PUBLISHED
+    verify_release(run.release, None)
+    path = run.release / MANIFEST_FILE
+    genuine = json.loads(path.read_bytes())
+    assert genuine["parties"]["north"] == {"steps": [], "spent": "0", "signature": ""}
+    for name, change in TAMPERED.items():
+        content = {key: deepcopy(value) for key, value in genuine.items() if key not in ("signer", "signature")}
+        content = {key: content[key] for key in content if key in KEYS | {"losses"}}
+        change(content)
+        path.write_bytes(seal_manifest(content, identity_of(CURATOR)))
+        with pytest.raises(SynodError) as caught:
+            verify_release(run.release, None)
+        assert caught.value.code is Code.CHECK_FAILED, name
+    path.write_bytes(seal_manifest({key: genuine[key] for key in KEYS | {"losses"}}, identity_of(CURATOR)))
+    verify_release(run.release, None)
