@@ -101,8 +101,8 @@ def verify_release(folder: Path, trust: Trust | None) -> Verdict:
     """Checks a release directory; raises at the first check that does not hold.
 
     1. the manifest is whole and its signature is valid; 2. every file is there and has its hash, and no other file
-    pretends to belong; 3. hash, plan, queries and noise are the study's, and who is missing from a round is lost; 4. the
-    transcript is of this study and its roster, signed by the curator that it names; 5. that curator has sealed the
+    pretends to belong; 3. hash, plan, queries and noise are the study's, and who is missing from a round is lost; 4.
+    the transcript is of this study and its roster, signed by the curator that it names; 5. that curator has sealed the
     manifest, and signed each query; 6. each party's signatures cover its answers, and T, that curator, its planned
     steps, their queries and their cost, within the budget; 7. with a trust file, the curator and every party have the
     keys that it names.

@@ -27,6 +27,7 @@ from synod.curator.covers.views import design_views, expected_variance, overlapp
 from synod.curator.methods.base import Parties, Publication, Publisher, register
 from synod.curator.network.evidence import (
     Evidence,
+    draw_in_turn,
     learn_tables,
     network_from_json,
     network_to_json,
@@ -38,7 +39,6 @@ from synod.curator.network.graph import Bound, Network, Pair, select_network, ty
 from synod.curator.network.information import measure_information, most_correlated
 from synod.curator.network.levels import levels_of
 from synod.curator.network.shortlists import Shortlists, fit_shortlists
-from synod.curator.network.turns import draw_in_turn
 from synod.curator.release.report.accuracy import table_error
 from synod.curator.release.report.models.networks import describe_networks, warn_of_networks
 

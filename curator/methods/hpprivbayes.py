@@ -24,7 +24,14 @@ from synod.common.study.features import base_count, base_sizes, chains_of, sizes
 from synod.common.study.study import Study
 from synod.curator.covers.views import design_views
 from synod.curator.methods.base import ModelSection, Numbers, Parties, Publication, Publisher, register
-from synod.curator.network.evidence import Evidence, fit_tables, model_to_json, without_parents
+from synod.curator.network.evidence import (
+    Evidence,
+    draw_in_turn,
+    fit_tables,
+    left_alone,
+    model_to_json,
+    without_parents,
+)
 from synod.curator.network.graph import Network, Pair, typical_families
 from synod.curator.network.groups import (
     Groups,
@@ -39,7 +46,6 @@ from synod.curator.network.levels import levels_of
 from synod.curator.network.published import draw_published
 from synod.curator.network.shortlists import Shortlists, shortlist_earlier
 from synod.curator.network.tables import Floats, project_tables
-from synod.curator.network.turns import draw_in_turn, left_alone
 from synod.curator.release.report.accuracy import table_error
 from synod.curator.release.report.markup import join
 from synod.curator.release.report.models.groups import describe_groups

@@ -30,8 +30,10 @@ from synod.curator.network.dependence import find_pairs
 from synod.curator.network.evidence import (
     Evidence,
     derive_tables,
+    draw_in_turn,
     fit_asked,
     fit_tables,
+    left_alone,
     model_to_json,
     network_from_json,
     network_to_json,
@@ -43,7 +45,6 @@ from synod.curator.network.levels import levels_of
 from synod.curator.network.published import draw_published
 from synod.curator.network.shortlists import shortlist_parents
 from synod.curator.network.tables import Floats, clip_table
-from synod.curator.network.turns import draw_in_turn, left_alone
 from synod.curator.release.report.accuracy import table_error
 from synod.curator.release.report.models.networks import describe_networks, warn_of_networks
 

@@ -1,6 +1,6 @@
 """What the network methods share: evidence from released tables, parameters, synthesis, and the model's JSON form."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json
+from synod.common.methods.networks import share_draws
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.marginals import Grouping, LocalMarginals, Sets, SumMarginals
 from synod.common.protocol.queries.noise_runs import NoiseRun
+from synod.common.protocol.queries.parents import ChooseParents
 from synod.common.study.features import base_count, features_of, sizes_of, space_of
 from synod.common.study.study import Study
 from synod.curator.methods.base import Parties, Publication, Released
@@ -149,6 +151,32 @@ def _average(tables: Sequence[Released], rows: int) -> Released:
 def without_parents(study: Study) -> Network:
     """The network in which no feature has a parent."""
     return Network(tuple(Pair(feature, ()) for feature in range(base_count(study))), levels_of(study))
+
+
+async def draw_in_turn(
+    study: Study, parties: Parties, phase: str, first: int, ask: Callable[[list[Pair], int], ChooseParents]
+) -> list[Pair]:
+    """The first feature without parents, then each party's draws; `ask` makes the query for the pairs so far and a
+    number of draws. Draws that nobody is left to make are missing.
+
+    Guarantee: a step costs what the plan says, however many draws it has: they share its epsilon.
+    """
+    pairs, owed = [Pair(first, ())], 0
+    for entry, count in zip(study.roster, share_draws(study), strict=True):
+        if not count:
+            continue
+        owed += count
+        chosen = await parties.ask_one(f"{phase}-{entry.name}", ask(pairs, owed))
+        if chosen is not None:
+            pairs.extend(Pair(feature, parents) for feature, parents in chosen)
+            owed = 0
+    return pairs
+
+
+def left_alone(study: Study, pairs: Sequence[Pair]) -> list[Pair]:
+    """The features that nobody was left to draw parents for, without any."""
+    placed = {pair.feature for pair in pairs}
+    return [Pair(feature, ()) for feature in range(base_count(study)) if feature not in placed]
 
 
 async def learn_tables(

@@ -9,6 +9,7 @@ def _edits(file: str, tests: tuple[str, ...], *changes: tuple[str, str, str]) ->
     return tuple(Edit(file, breaks, old, new, tests) for breaks, old, new in changes)
 
 
+VERIFIED = "tests/simulation/test_losses.py"
 ATTACKS = "tests/adversary/test_lost_parties.py"
 ALLOWED = "tests/unit/party/test_may_lose.py"
 
@@ -81,6 +82,31 @@ LOSSES = (
         "party/policy.py",
         (ALLOWED,),
         ("parties that may be lost count", "_require(left, study.fewest_parties,", "_require(left, len(study.roster),"),
+    ),
+    *_edits(
+        "common/protocol/losses.py",
+        (VERIFIED,),
+        ("more may be lost than the study allows", " or len(lost) > study.may_lose:", ":"),
+        (
+            "a party may be missing that is not lost",
+            "if len(answered) < len(planned) and party not in names:",
+            "if False:",
+        ),
+        (
+            "the first step without a party may be another",
+            "if one.since != first_without(",
+            "if False and first_without(",
+        ),
+    ),
+    *_edits(
+        "curator/losses.py",
+        (VERIFIED,),
+        ("more are lost than the study allows", ">= study.may_lose:", "> study.may_lose:"),
+        (
+            "nobody is waited for before a sum opens",
+            "if name not in lost and not context.is_here(",
+            "if False and context.is_here(",
+        ),
     ),
     *_edits(
         "common/protocol/queries/rows.py",

@@ -332,7 +332,7 @@ def test_a_manifest_that_says_otherwise_of_losses_does_not_verify(tmp_path: Path
     verify_release(run.release, None)
     path = run.release / MANIFEST_FILE
     genuine = json.loads(path.read_bytes())
-    assert genuine["parties"]["north"] == {"steps": [], "spent": "0", "signature": ""}
+    assert genuine["parties"]["north"] == {"steps": [], "spent": "epsilon:0", "signature": ""}
     for name, change in TAMPERED.items():
         content = {key: deepcopy(value) for key, value in genuine.items() if key not in ("signer", "signature")}
         content = {key: content[key] for key in content if key in KEYS | {"losses"}}
