@@ -569,7 +569,7 @@ CURATOR_CHECKS = (
     *_edits(
         "curator/checks.py",
         f"{CURATOR}/test_checks.py",
-        ("1: who has no part may answer", "if party not in step.answerers:", "if False:"),
+        ("1: who has no part may answer", "if party not in answerers_of(query, step, study):", "if False:"),
         (
             "1: an answer needs no signature",
             '    require_signature(identities[party], "answer", statement, submission.signature, signer=party)\n',

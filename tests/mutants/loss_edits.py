@@ -9,7 +9,8 @@ def _edits(file: str, tests: tuple[str, ...], *changes: tuple[str, str, str]) ->
     return tuple(Edit(file, breaks, old, new, tests) for breaks, old, new in changes)
 
 
-VERIFIED = "tests/simulation/test_losses.py"
+STATED = "tests/adversary/test_stated_losses.py"
+LOSING = "tests/unit/curator/test_losing.py"
 ATTACKS = "tests/adversary/test_lost_parties.py"
 ALLOWED = "tests/unit/party/test_may_lose.py"
 
@@ -85,7 +86,7 @@ LOSSES = (
     ),
     *_edits(
         "common/protocol/losses.py",
-        (VERIFIED,),
+        (STATED,),
         ("more may be lost than the study allows", " or len(lost) > study.may_lose:", ":"),
         (
             "a party may be missing that is not lost",
@@ -100,7 +101,7 @@ LOSSES = (
     ),
     *_edits(
         "curator/losses.py",
-        (VERIFIED,),
+        (STATED, LOSING),
         ("more are lost than the study allows", ">= study.may_lose:", "> study.may_lose:"),
         (
             "nobody is waited for before a sum opens",

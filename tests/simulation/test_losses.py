@@ -1,131 +1,29 @@
 """Whole studies that lose a party: a real store, handler, session and ledgers; the dead party just stops calling."""
 
-import asyncio
-import json
-from collections.abc import Callable, Sequence
-from copy import deepcopy
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from synod.common.privacy.cost import FREE
-from synod.common.protocol.manifest import KEYS, MANIFEST_FILE, seal_manifest, verify_release
+from synod.common.protocol.manifest import verify_release
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.transcript import seal_transcript
-from synod.common.runtime.errors import Code, SynodError
-from synod.common.study.study import Study
 from synod.curator import session as session_module
-from synod.curator.context import Context
 from synod.curator.losses import lose_party
 from synod.curator.party_handler import DeclineReason, MoveKind, PartyHandler
 from synod.curator.records import State
 from synod.party.account import ApprovalState
 from synod.party.release import compare_release
 from tests.support.curators import (
-    Clock,
     approve_everywhere,
     copy_parties,
-    make_context,
     make_move,
-    make_session,
     release_files,
 )
 from tests.support.keys import CURATOR, identity_of
-from tests.support.parties import PartyUnderTest, make_transcript, open_parties
-from tests.support.studies import LINEAR, binary, categorical, make_study
-
-MOST_STEPS = 800
-QUIET = 12  # looks at a study that does not move before its operator gives a party up
-NAMES = ("north", "harbour", "valley", "hill")
-ROWS = (200, 300, 400, 500)
-SCHEMA = [binary("a"), binary("b"), categorical("c", 3)]
-METHODS: dict[str, dict[str, Any]] = {
-    "hpdp-dp": LINEAR,
-    "adaptive": {"name": "adaptive", "rounds": 3},
-    "dp-subn": {"name": "dp-subn"},
-    "dp-ccbn": {"name": "dp-ccbn"},
-    "independent": {"name": "independent"},
-    "privbayes": {"name": "privbayes"},
-    "hpprivbayes": {"name": "hpprivbayes"},
-    "histogram": {"name": "histogram"},
-    "dpcocgen": {"name": "dpcocgen"},
-}
-
-
-def make_case(folder: Path, method: str = "hpdp-dp", **changes: Any) -> tuple[Study, list[PartyUnderTest]]:
-    usual: dict[str, Any] = {"names": NAMES, "rows": ROWS, "schema": SCHEMA, "epsilon": "40"}
-    study = make_study(**{**usual, "may_lose": 1, "method": METHODS[method], **changes})
-    return study, open_parties(folder / "parties", study)
-
-
-class Run:
-    """A study that is run; a party is dead from the given number of its answers on, and then given up."""
-
-    def __init__(self, folder: Path, study: Study, parties: Sequence[PartyUnderTest]) -> None:
-        self.folder, self.study, self.parties = folder, study, parties
-        self.dead: dict[str, int] = {}
-        self.gives_up = True
-        self.told: list[tuple[str, MoveKind]] = []
-        self.effects: list[str] = []
-        (folder / "curator").mkdir(exist_ok=True)
-
-    def open(self) -> tuple[Context, Clock]:
-        clock = Clock()
-        context = make_context(self.folder / "curator", clock)
-        context.store.add_study(self.study, now=5)
-        return context, clock
-
-    def is_dead(self, party: PartyUnderTest) -> bool:
-        return len(party.charges()) >= self.dead.get(party.name, 1_000)
-
-    async def _go(self, kill_after: int) -> State | None:
-        context, clock = self.open()
-        handler, quiet, moves = PartyHandler(context), 0, 0
-        task = asyncio.create_task(make_session(context, self.study).run())
-        try:
-            for _ in range(MOST_STEPS):
-                clock.now += 10
-                quiet += 1
-                for party in self.parties:
-                    if self.is_dead(party) and context.store.enrolment(self.study.digest(), party.name):
-                        continue
-                    context.see(party.name)
-                    for move in handler.moves(party.name, set()):
-                        make_move(handler, party, move)
-                        self.told.append((party.name, move.kind))
-                        quiet, moves = 0, moves + 1
-                        if self.is_dead(party):
-                            context.sightings.pop(party.name)
-                        if moves >= kill_after:
-                            return None
-                        await asyncio.sleep(0)
-                record = context.store.study(self.study.digest())
-                if record.outcome is not None:
-                    await asyncio.gather(task, return_exceptions=True)
-                    return record.outcome
-                if quiet > QUIET and self.gives_up:
-                    self.give_up(context)
-                    quiet = 0
-                await asyncio.sleep(0.004)
-            raise AssertionError("the study does not end")
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-            context.store.close()
-
-    def give_up(self, context: Context) -> None:
-        record = context.store.study(self.study.digest())
-        for party in self.parties:
-            if self.is_dead(party) and context.store.enrolment(self.study.digest(), party.name):
-                self.effects.append(lose_party(context, record, party.name, "its server burned down"))
-
-    def go(self, kill_after: int = 10_000) -> State | None:
-        return asyncio.run(asyncio.wait_for(self._go(kill_after), 30))
-
-    @property
-    def release(self) -> Path:
-        return self.folder / "curator" / "releases" / self.study.digest().hex()
+from tests.support.losing import METHODS, NAMES, ROWS, SCHEMA, Run, make_case, seal_of
+from tests.support.parties import PartyUnderTest
+from tests.support.studies import make_study
 
 
 @pytest.fixture(autouse=True)
@@ -138,14 +36,13 @@ def charged_once(parties: Sequence[PartyUnderTest]) -> bool:
 
 
 QUICK = [("hpdp-dp", "north", 0), ("adaptive", "harbour", 1), ("dp-subn", "hill", 1)]
-CASES = [
-    (method, *case, *([pytest.mark.slow] if (method, *case) not in QUICK else []))
-    for method in METHODS
-    for case in (("north", 0), ("harbour", 1), ("hill", 1))
-]
+CASES = [(method, *case) for method in METHODS for case in (("north", 0), ("harbour", 1), ("hill", 1))]
 
 
-@pytest.mark.parametrize(("method", "name", "answers"), [pytest.param(*case[:3], marks=case[3:]) for case in CASES])
+@pytest.mark.parametrize(
+    ("method", "name", "answers"),
+    [pytest.param(*case, marks=() if case in QUICK else pytest.mark.slow) for case in CASES],
+)
 def test_a_study_goes_on_without_a_party(tmp_path: Path, method: str, name: str, answers: int) -> None:
     study, parties = make_case(tmp_path, method)
     run = Run(tmp_path, study, parties)
@@ -260,86 +157,3 @@ def test_a_revoked_approval_loses_the_party_where_the_study_may(tmp_path: Path) 
         context.store.close()
         run.dead = {"valley": 0}
         assert run.go() is expected
-
-
-def seal_of(study: Study, parties: Sequence[PartyUnderTest], context: Context) -> bytes:
-    return seal_transcript(make_transcript(study, parties), context.identity)
-
-
-def test_a_second_loss_is_refused_where_one_is_allowed(tmp_path: Path) -> None:
-    study, parties = make_case(tmp_path)
-    run = Run(tmp_path, study, parties)
-    run.gives_up = False
-    context, _ = run.open()
-    record = context.store.study(study.digest())
-    with pytest.raises(SynodError, match="still enrolling"):
-        lose_party(context, record, "north", "gone")
-    for party in parties:
-        context.store.add_enrolment(study.digest(), party.enrolment())
-    context.store.fix_transcript(study.digest(), seal_of(study, parties, context))
-    with pytest.raises(SynodError, match="is not on the roster"):
-        lose_party(context, record, "desert", "gone")
-    for reason in ("", "two\nlines", "x" * 201):
-        with pytest.raises(SynodError, match="one line"):
-            lose_party(context, record, "north", reason)
-    assert "next sum is asked without it" in lose_party(context, record, "north", "gone")
-    assert "lost already" in lose_party(context, record, "north", "again")
-    with pytest.raises(SynodError, match="may lose 1 of its parties, and no more"):
-        lose_party(context, record, "harbour", "gone too")
-    assert [loss.reason for loss in context.store.losses(study.digest())] == ["gone"]
-    context.store.close()
-
-
-Change = Callable[[dict[str, Any]], None]
-
-
-def set_loss(**changes: Any) -> Change:
-    return lambda manifest: manifest["losses"][0].update(changes)
-
-
-def bring_back(manifest: dict[str, Any]) -> None:
-    del manifest["queries"]["rows"]["present"]
-
-
-def leave_out_another(manifest: dict[str, Any]) -> None:
-    manifest["queries"]["rows"]["present"] = [0, 1, 2]
-
-
-def add_header(manifest: dict[str, Any]) -> None:
-    manifest["parties"]["north"]["steps"] = manifest["parties"]["harbour"]["steps"][:1]
-
-
-TAMPERED: dict[str, Change] = {
-    "no losses": lambda manifest: manifest.pop("losses"),
-    "loss removed": lambda manifest: manifest["losses"].clear(),
-    "another party": set_loss(party="harbour"),
-    "nobody": set_loss(party="desert"),
-    "another step": set_loss(since="rows"),
-    "a number for a name": set_loss(party=1),
-    "one too many": lambda manifest: manifest["losses"].append({**manifest["losses"][0], "party": "hill", "since": ""}),
-    "twice": lambda manifest: manifest["losses"].append(manifest["losses"][0]),
-    "back in a round": bring_back,
-    "another left out": leave_out_another,
-    "a header of the lost party": add_header,
-}
-
-
-def test_a_manifest_that_says_otherwise_of_losses_does_not_verify(tmp_path: Path) -> None:
-    study, parties = make_case(tmp_path)
-    run = Run(tmp_path, study, parties)
-    run.dead = {"north": 0}
-    assert run.go() is State.PUBLISHED
-    verify_release(run.release, None)
-    path = run.release / MANIFEST_FILE
-    genuine = json.loads(path.read_bytes())
-    assert genuine["parties"]["north"] == {"steps": [], "spent": "epsilon:0", "signature": ""}
-    for name, change in TAMPERED.items():
-        content = {key: deepcopy(value) for key, value in genuine.items() if key not in ("signer", "signature")}
-        content = {key: content[key] for key in content if key in KEYS | {"losses"}}
-        change(content)
-        path.write_bytes(seal_manifest(content, identity_of(CURATOR)))
-        with pytest.raises(SynodError) as caught:
-            verify_release(run.release, None)
-        assert caught.value.code is Code.CHECK_FAILED, name
-    path.write_bytes(seal_manifest({key: genuine[key] for key in KEYS | {"losses"}}, identity_of(CURATOR)))
-    verify_release(run.release, None)

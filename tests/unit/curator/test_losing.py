@@ -41,7 +41,7 @@ def test_a_sum_opens_without_a_party_that_is_declared_lost(tmp_path: Path) -> No
         assert [party.awaited for party in status.parties] == [False, False, True]
         servicer = StudyServicer(operator, ("north",))
         request = spb.LosePartyRequest(study_hash=study.digest(), party="valley", reason="gone")
-        reply = await servicer.LoseParty(request, CallOf("north"))  # type: ignore[arg-type]
+        reply = await servicer.LoseParty(request, CallOf("north"))
         assert reply.effect == "valley is lost: the next sum is asked without it."
         await asyncio.sleep(0.1)
         (status,) = operator.status("")
