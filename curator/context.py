@@ -44,6 +44,14 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
+class Gathering:
+    """Whom a study waits for before its next sum opens, and since when."""
+
+    parties: tuple[str, ...]
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """What all sessions of a curator share."""
 
@@ -56,10 +64,17 @@ class Context:
     sightings: dict[str, int] = field(default_factory=dict)
     waiting: dict[bytes, str] = field(default_factory=dict)
     """Why sessions wait before they try again, by the study's hash."""
+    skipped: dict[str, set[bytes]] = field(default_factory=dict)
+    gathering: dict[bytes, Gathering] = field(default_factory=dict)
 
     def see(self, party: str) -> None:
         """Notes that a party called; forgotten at a restart, after which parties call again within seconds."""
         self.sightings[party] = int(self.clock())
+
+    def is_here(self, party: str, study_hash: bytes, seconds: float) -> bool:
+        """Whether a party called so lately, and would hear of this study."""
+        seen = self.sightings.get(party)
+        return seen is not None and self.clock() - seen <= seconds and study_hash not in self.skipped.get(party, ())
 
     def release_folder(self, study_hash: bytes) -> Path:
         """Where a study's release is, once there is one."""

@@ -34,7 +34,7 @@ from synod.curator.callers.access import Access
 from synod.curator.callers.quotas import MOST_CALLS, Quotas
 from synod.curator.context import Changes, Context
 from synod.curator.metrics import describe_curator
-from synod.curator.rotation import load_identity, require_current
+from synod.curator.roster.rotation import load_identity, require_current
 from synod.curator.rpc import PartyServicer, StudyServicer
 from synod.curator.store import Store
 from synod.curator.study_handler import StudyHandler

@@ -13,7 +13,7 @@ from typing import Any
 from synod.common.crypto.certificates import ExpiryReminder
 from synod.common.crypto.identity import Identity, fingerprint, verify
 from synod.common.protocol.heads import Head, LedgerBehindError
-from synod.common.protocol.notices import DeclineReason, require_announcement, require_end
+from synod.common.protocol.notices import DeclineReason, lost_to, require_announcement, require_end
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import QUERIES, parse_query
 from synod.common.protocol.signed_query import SignedQuery
@@ -46,6 +46,7 @@ RETRIED = (Code.UNREACHABLE, Code.UNAUTHENTICATED, Code.STORAGE, Code.INTERNAL)
 OUTCOMES = {
     pb.MOVE_KIND_CLOSE_PUBLISHED: ApprovalState.PUBLISHED,
     pb.MOVE_KIND_CLOSE_ABORTED: ApprovalState.ABORTED,
+    pb.MOVE_KIND_CLOSE_LOST: ApprovalState.LOST,
 }
 
 
@@ -226,7 +227,9 @@ class Daemon:
         if move.kind == pb.MOVE_KIND_ENROL:
             require_announcement(self._curator_key, move.study_hash, move.signature)
         elif move.kind in OUTCOMES:
-            require_end(self._curator_key, move.study_hash, OUTCOMES[move.kind].value, move.signature)
+            outcome = OUTCOMES[move.kind]
+            end = lost_to(self._settings.name) if outcome is ApprovalState.LOST else outcome.value
+            require_end(self._curator_key, move.study_hash, end, move.signature)
 
     def _carry_out(self, move: pb.Move) -> None:
         match move.kind:
@@ -234,7 +237,7 @@ class Daemon:
                 self._enrol(move)
             case pb.MOVE_KIND_ANSWER:
                 self._answer(move)
-            case pb.MOVE_KIND_CLOSE_PUBLISHED | pb.MOVE_KIND_CLOSE_ABORTED:
+            case pb.MOVE_KIND_CLOSE_PUBLISHED | pb.MOVE_KIND_CLOSE_ABORTED | pb.MOVE_KIND_CLOSE_LOST:
                 self._close(move)
             case _:
                 raise refused("the curator asks for a move of no known kind.")

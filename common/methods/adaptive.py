@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from math import comb, isqrt
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -51,6 +51,7 @@ class Adaptive(Method):
 
     name: Literal["adaptive"]
     version: Literal[1] = 1
+    allows_losses: ClassVar[bool] = True
     rounds: Literal["auto", 1, 3, 5] = "auto"
     split: Parts | Auto = "auto"
     max_model_cells: ModelCells | Auto = "auto"

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from decimal import Decimal
 from itertools import chain
 from math import prod
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -43,6 +43,7 @@ class DistDiffGen(Method):
 
     name: Literal["distdiffgen"]
     version: Literal[1] = 1
+    allows_losses: ClassVar[bool] = True
     target: Name | Target | None = None
     specializations: Annotated[int, Field(ge=1, le=MOST_SPECIALIZATIONS)] = 10
     split: ExactDecimal = Decimal("0.5")

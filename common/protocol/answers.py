@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.agreements import Agreements, SumAgreements
-from synod.common.protocol.queries.base import ClearQuery, Noise, SumQuery
+from synod.common.protocol.queries.base import ClearQuery, SumQuery
 from synod.common.protocol.queries.marginals import LocalMarginals, Tables
 from synod.common.protocol.queries.moments import SumMoments, moment_design
+from synod.common.protocol.queries.noise_runs import Noise
 from synod.common.protocol.queries.parents import Choice, ChooseParents
 from synod.common.protocol.queries.parsing import AnyQuery
 from synod.common.protocol.queries.rows import Synthesize
@@ -87,7 +88,7 @@ class ReleasedAnswers:
             raise check_failed(f"{ANSWERS_FILE} does not have the columns of released answers.")
         self._groups: dict[str, range] = {}
         first = 0
-        for step in plan_study(study).steps:
+        for step in _answered(study, queries):
             last = first + _group_count(queries[step.label], study)
             self._groups[step.label] = range(first, last)
             first = last
@@ -124,13 +125,19 @@ class ReleasedAnswers:
         return answer
 
 
+def _answered(study: Study, queries: Mapping[str, AnyQuery]) -> list[Step]:
+    """The steps in the order of the plan; one that was skipped, because its party was lost, has no query."""
+    return [step for step in plan_study(study).steps if step.label in queries]
+
+
 def party_payloads(query: AnyQuery, step: Step, answer: Any) -> Iterator[tuple[str, bytes]]:
     """The bytes that each party sent, where they travelled in the clear; none for an encrypted sum."""
     if isinstance(query, Synthesize):
         ends = np.cumsum(query.rows)[:-1]
         parts = zip(*(np.split(column, ends) for column in answer), strict=True)
-        for party, part in zip(step.answerers, parts, strict=True):
-            yield party, query.write_answer(list(part))
+        for place, (party, part) in enumerate(zip(step.answerers, parts, strict=True)):
+            if not query.present or place in query.present:
+                yield party, query.write_answer(list(part))
     elif isinstance(query, ClearQuery):
         (party,) = step.answerers
         yield party, query.write_answer(answer)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, SerializeAsAny, ValidationError, model_validator
 
@@ -22,6 +22,7 @@ from synod.common.protocol.steps import Step
 from synod.common.runtime.discovery import load_modules
 from synod.common.runtime.errors import SynodError, invalid
 from synod.common.runtime.yamltext import load_yaml
+from synod.common.study.losses import check_losses
 from synod.common.study.schema import (
     Attribute,
     ExactDecimal,
@@ -82,6 +83,7 @@ class Method(Strict):
 
     name: str
     version: int
+    allows_losses: ClassVar[bool] = False  # whether the recipe goes on where parties are lost (`may_lose`)
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -180,6 +182,7 @@ class Study(Strict):
     order: ExactDecimal | None = None
     collusion: Annotated[int, Field(ge=0)] = 1
     max_rows_per_unit: Annotated[int, Field(ge=1, le=MOST_ROWS_PER_UNIT)] = 1
+    may_lose: Annotated[int, Field(ge=0)] = 0
     rows: Annotated[int, Field(ge=1, le=LARGEST_ROWS)] | None = None
     key_bits: Annotated[int, Field(ge=2048, le=8192, multiple_of=8)] = 3072
     seed: Annotated[int, Field(ge=0, lt=2**53)] | None = None
@@ -209,6 +212,8 @@ class Study(Strict):
             raise ValueError(f"no party can be called {CURATOR_NAME}: trust files name the curator so")
         if self.roster and self.collusion >= len(self.roster):
             raise ValueError(f"collusion must be below the number of parties, which is {len(self.roster)}")
+        if self.roster:
+            check_losses(len(self.roster), self.collusion, self.may_lose)
         if self.roster and self.delta is not None and is_large_delta(self.delta, self.total_rows):
             raise RuleError(*explain_large_delta(self.delta, self.total_rows))
         return self
@@ -230,6 +235,11 @@ class Study(Strict):
             return Cost.pure(self.epsilon)
         assert self.rho is not None, "only a resolved study has a budget"
         return Cost.concentrated(self.rho)
+
+    @property
+    def fewest_parties(self) -> int:
+        """How many parties take part in every sum, whoever is lost."""
+        return len(self.roster) - self.may_lose
 
     def resolve(self) -> "Study":
         """The study with nothing left open; refuses one without a roster."""
@@ -258,8 +268,9 @@ class Study(Strict):
         return {"rho": rho, "order": order}
 
     def to_json(self) -> dict[str, Json]:
-        """The canonical JSON value; floats do not occur in it."""
-        return self.model_dump(mode="json", by_alias=True)
+        """The canonical JSON value; floats do not occur in it. A study that may lose nobody does not mention it."""
+        written = self.model_dump(mode="json", by_alias=True)
+        return written if self.may_lose else {key: value for key, value in written.items() if key != "may_lose"}
 
     def digest(self) -> bytes:
         """The hash that parties approve; only a resolved study has one."""

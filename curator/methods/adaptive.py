@@ -26,7 +26,7 @@ from synod.common.protocol.steps import Step
 from synod.common.study.features import sizes_of
 from synod.common.study.study import Study
 from synod.curator.inference.measurements import Measurement, SignedSums
-from synod.curator.methods.base import Numbers, Parties, Publication, Publisher, Released, register
+from synod.curator.methods.base import Numbers, Parties, Publication, Publisher, Released, register, sum_variances
 from synod.curator.release.report.models.cliques import clique_error, describe_cliques
 from synod.curator.structure.grouped import GroupedFeatures, orders_of, similarity_orders_of
 from synod.curator.structure.groups import OneWay, estimate_shares, group_values
@@ -77,10 +77,9 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
 
 async def _ask_ones(study: Study, parties: Parties) -> tuple[Known, list[Released]]:
     """Fine one-way tables, larger ones with larger parts of the budget, and the groups that follow from them."""
-    step = plan_study(study).step("ones")
     query = SumMarginals.from_json(await parties.remember("ones", lambda: _ask_one_ways(study).to_json()))
     counts = await parties.ask("ones", query)
-    deviations = [variance**0.5 for variance in query.variances(step, study)]
+    deviations = [variance**0.5 for variance in sum_variances(study, parties, "ones", query)]
     one_ways = [
         OneWay(values.astype(np.float64), deviation, order)
         for values, deviation, order in zip(counts, deviations, orders_of(study), strict=True)
@@ -133,8 +132,14 @@ async def _look(study: Study, parties: Parties, known: Known, stage: int, seed: 
     noted = await parties.remember(f"splits-{stage}", partial(_choose_splits, study, known, stage, seed))
     query = SumAgreements(tuple(bytes.fromhex(split) for split in _as_list(noted)))
     answer = await parties.ask(label, query)
-    variance = query.variance(plan_study(study).step(label), study)
+    variance = _agreement_variance(study, parties, label, query)
     return replace(known, sums=(*known.sums, *_signed_sums(study, known.grouped, query, answer, variance)))
+
+
+def _agreement_variance(study: Study, parties: Parties, label: str, query: SumAgreements) -> float:
+    """The variance of the noise on each number of an answered look at all pairs."""
+    asked = query.asked_of(parties.present(label), study)
+    return asked.variance(plan_study(study).step(label), study) * asked.scale(study) ** 2
 
 
 def _choose_splits(study: Study, known: Known, stage: int, seed: int) -> list[Json]:
@@ -182,7 +187,9 @@ async def _ask_tables(study: Study, parties: Parties, known: Known, stage: int, 
     sizes = query.entry_sizes(study)
     tables = [
         Measurement(own, values.reshape([sizes[entry] for entry in entries]).astype(np.float64), variance)
-        for own, entries, values, variance in zip(sets, query.sets, counts, query.variances(step, study), strict=True)
+        for own, entries, values, variance in zip(
+            sets, query.sets, counts, sum_variances(study, parties, label, query), strict=True
+        )
     ]
     known = replace(known, tables=(*known.tables, *tables))
     return known if last else await parties.compute(partial(known.fitted, known.pairs, STAGE_ITERATIONS))
@@ -260,7 +267,7 @@ async def _ask_everything(study: Study, parties: Parties) -> tuple[Known, list[R
     groups = tuple(tuple(range(size)) for size in sizes)
     query = _ask_all_agreements(study)
     answer = await parties.ask("agreements", query)
-    variance = query.variance(plan_study(study).step("agreements"), study)
+    variance = _agreement_variance(study, parties, "agreements", query)
     ones = answer.ones / query.ones
     deviation = variance**0.5 / query.ones
     tables = [np.array([rows - count, count]) for count in ones]

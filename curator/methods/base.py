@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json
+from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query
+from synod.common.protocol.queries.marginals import SumMarginals
 from synod.common.runtime.discovery import load_modules
 from synod.common.runtime.errors import invalid
 from synod.common.study.encoding import Codes
@@ -28,8 +30,19 @@ class Parties(Protocol):
     """The roster of a study, as a recipe may talk to it. Labels are those of the study's plan."""
 
     async def ask(self, label: str, query: Query[AnswerT]) -> AnswerT:
-        """The roster's answer to a planned query."""
+        """The answer to a planned query that all parties answer who are present. Sums of fewer than all come in
+        proportion to the rows of the whole roster, so that a recipe never mixes counts of different rows.
+        """
         ...
+
+    async def ask_one(self, label: str, query: Query[AnswerT]) -> AnswerT | None:
+        """One party's own answer to a planned query; None if the party is lost, so that there will be none."""
+        return await self.ask(label, query)
+
+    def present(self, label: str) -> tuple[int, ...]:
+        """The places of those who took part in a sum that was answered; empty where everybody did."""
+        del label
+        return ()
 
     async def compute(self, work: Callable[[], T]) -> T:
         """The result of long work, done where it holds up nobody else."""
@@ -40,6 +53,13 @@ class Parties(Protocol):
         never has to come out the same twice.
         """
         ...
+
+
+def sum_variances(study: Study, parties: Parties, label: str, query: SumMarginals) -> list[float]:
+    """The variance of the noise on a cell of each table of an answered sum, as `Parties.ask` gives it."""
+    asked = query.asked_of(parties.present(label), study)
+    scale = asked.scale(study) ** 2
+    return [variance * scale for variance in asked.variances(plan_study(study).step(label), study)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +88,14 @@ class Released:
 @dataclass(frozen=True, slots=True, eq=False)
 class Publication:
     """What a recipe ends with: rows as codes in the schema's order, the model that they come from, and the noisy
-    numbers that the model was fitted to, for whoever wants to compare: pooled moments, or tables.
+    numbers that the model was fitted to, for whoever wants to compare: pooled moments, with who was present for them
+    where not everybody was, or tables.
     """
 
     columns: list[Codes]
     model: Json
     moments: NDArray[np.int64] | None = None
+    present: tuple[int, ...] = ()
     tables: Sequence[Released] = ()
 
 

@@ -44,7 +44,7 @@ async def _grow_network(study: Study, parties: Parties, *, rng: np.random.Genera
         candidates = list_candidates(study, [pair.feature for pair in pairs])
         sets: Sets = tuple(sorted({tuple(sorted(pair.family)) for pair in candidates}))
         evidence = Evidence(study)
-        evidence.add_sum(label, sets, await parties.ask(label, SumMarginals(sets)))
+        evidence.add_sum(label, sets, await parties.ask(label, SumMarginals(sets)), parties.present(label))
         pairs.append(await parties.compute(partial(best_pair, candidates, evidence)))
     return Network(tuple(pairs))
 

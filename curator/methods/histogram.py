@@ -35,7 +35,7 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
     """
     del rng  # the rows are drawn from the model and the seed
     (counts,) = await parties.ask(STEP, ask_everything(study))
-    released = release_everything(study, STEP, counts)
+    released = release_everything(study, parties, STEP, counts)
     model = await parties.remember("model", partial(_write, study, released))
     return Publication([], model, tables=[released])
 

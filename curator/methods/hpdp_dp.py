@@ -60,7 +60,7 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
     )
     model = parse_model(fitted, design)
     columns = await parties.ask("rows", Synthesize(model, share_rows(study)))
-    return Publication(columns, model.to_json(), moments=moments)
+    return Publication(columns, model.to_json(), moments=moments, present=parties.present("moments"))
 
 
 def describe(study: Study, publication: Publication) -> ModelSection:
@@ -74,8 +74,7 @@ def describe(study: Study, publication: Publication) -> ModelSection:
 
 def expected_error(study: Study, publication: Publication) -> CountError:
     """From the noise of the moments alone."""
-    del publication
-    return moment_error(study)
+    return moment_error(study, publication.present)
 
 
 def warnings(study: Study) -> Sequence[str]:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synod.common.methods.independent import Independent
 from synod.common.methods.networks import resolved
@@ -34,22 +35,31 @@ from synod.curator.release.report.models.networks import UNCONNECTED, describe_n
 
 
 async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -> Publication:
-    """For each party: a network from its own draws, tables from its own counts, rows from both.
+    """For each party: a network from its own draws, tables from its own counts, rows from both. A lost party that has
+    not been counted has none, and the others draw its rows.
 
     Guarantee: each party's two steps cost what the plan says; the rest is post-processing.
     """
     samples: list[list[Codes]] = []
     released: list[Released] = []
     networks = []
-    for entry, rows in zip(study.roster, share_rows(study), strict=True):
+    shares, fitted = share_rows(study), dict[int, tuple[Network, list[NDArray[np.float64]]]]()
+    for place, entry in enumerate(study.roster):
         network = await _choose_network(study, parties, entry, rng=rng)
         sets: Sets = network.asked_sets()
         evidence, label = Evidence(study, rows=entry.rows), f"tables-{entry.name}"
-        evidence.add_local(label, sets, await parties.ask(label, LocalMarginals(sets)))
-        tables = await parties.compute(partial(fit_tables, study, network, evidence, sets))
-        samples.append(await parties.compute(partial(draw_network, study, network, tables, rows, rng=rng)))
-        released += evidence.tables
-        networks.append({"party": entry.name, "network": network_to_json(network)})
+        counts = await parties.ask_one(label, LocalMarginals(sets))
+        if counts is not None:
+            evidence.add_local(label, sets, counts)
+            tables = await parties.compute(partial(fit_tables, study, network, evidence, sets))
+            drawn = partial(draw_network, study, network, tables, shares[place], rng=rng)
+            samples.append(await parties.compute(drawn))
+            fitted[place] = network, tables
+            released += evidence.tables
+            networks.append({"party": entry.name, "network": network_to_json(network)})
+    for place, (network, tables) in fitted.items() if len(fitted) < len(study.roster) else ():
+        more = share_rows(study, tuple(fitted))[place] - shares[place]
+        samples.append(await parties.compute(partial(draw_network, study, network, tables, more, rng=rng)))
     return Publication(stack_rows(samples), {"networks": networks}, tables=released)
 
 
@@ -61,7 +71,9 @@ async def _choose_network(study: Study, parties: Parties, entry: RosterEntry, *,
     first = int(rng.integers(len(sizes)))
     candidates = await parties.compute(partial(shortlist_parents, study, first, cells, method.max_candidates))
     query = ChooseParents((first,), candidates, len(sizes) - 1, cells, method.chosen_score)
-    chosen = await parties.ask(f"choose-{entry.name}", query)
+    chosen = await parties.ask_one(f"choose-{entry.name}", query)
+    if chosen is None:
+        return without_parents(study)
     return Network((Pair(first, ()), *(Pair(feature, parents) for feature, parents in chosen)), levels_of(study))
 
 

@@ -18,6 +18,7 @@ import pyarrow.parquet
 from synod.common.crypto.canonical import Json
 from synod.common.privacy.coins import Coins
 from synod.common.protocol.answers import ANSWERS_FILE, write_answers
+from synod.common.protocol.losses import LostParty, first_without, steps_answered
 from synod.common.protocol.manifest import FORMAT, MANIFEST_FILE, PartyAccount, file_hash, noise_law, seal_manifest
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import AnyQuery, read_query
@@ -74,9 +75,12 @@ def _write_draft(draft: Path, context: Context, study: Study, publication: Publi
     transcript_hash = read_transcript(envelope).digest(study).hex()
     versions = describe_versions(context.store.note(study.digest(), VERSIONS_NOTE), current_versions())
     imprint = Imprint(context.identity.fingerprint, transcript_hash, seed, versions["synod-dp"])
-    report = write_report(study, publication, {label: asked.query for label, asked in queries.items()}, imprint)
+    lost = lost_parties(context.store, study)
+    report = write_report(study, publication, {label: asked.query for label, asked in queries.items()}, imprint, lost)
     (draft / REPORT_FILE).write_text(report, encoding="utf-8", newline="\n")
     content = describe_release(study, envelope, accounts(context.store, study), queries, seed, versions, draft)
+    if study.may_lose:
+        content["losses"] = [one.to_json() for one in lost]
     (draft / MANIFEST_FILE).write_bytes(seal_manifest(content, context.identity))
     sync_files(draft)
 
@@ -113,15 +117,25 @@ def write_csv(table: pa.Table, path: Path) -> None:
 def accounts(store: Store, study: Study) -> list[PartyAccount]:
     """What each party answered, with the signed headers of its answers."""
     found = []
+    queries = {label: asked.query for label, asked in asked_queries(store, study).items()}
     for entry in study.roster:
-        planned = plan_study(study).steps_of(entry.name)
+        planned = steps_answered(study, queries, entry.name)
         headers = tuple(_stored_header(store, study, step.label, entry.name) for step in planned)
         steps = tuple(
             AnsweredStep(step.label, header.query.hex(), step.cost)
             for step, header in zip(planned, headers, strict=True)
         )
-        found.append(PartyAccount(entry.name, steps, headers, headers[-1].account_signature))
+        found.append(PartyAccount(entry.name, steps, headers, headers[-1].account_signature if headers else b""))
     return found
+
+
+def lost_parties(store: Store, study: Study) -> list[LostParty]:
+    """Whom the study went on without, since which step, and why."""
+    queries = {label: asked.query for label, asked in asked_queries(store, study).items()}
+    return [
+        LostParty(one.party, first_without(study, queries, one.party), one.reason, one.declared)
+        for one in store.losses(study.digest())
+    ]
 
 
 def _stored_header(store: Store, study: Study, label: str, party: str) -> Submission:
@@ -131,8 +145,9 @@ def _stored_header(store: Store, study: Study, label: str, party: str) -> Submis
 
 
 def asked_queries(store: Store, study: Study) -> dict[str, SignedQuery]:
-    """The query of each step with the curator's signature, from the log."""
-    study_hash, labels = study.digest(), [step.label for step in plan_study(study).steps]
+    """The query of each step with the curator's signature, from the log; of steps that were skipped there is none."""
+    study_hash, skipped = study.digest(), store.skipped(study.digest())
+    labels = [step.label for step in plan_study(study).steps if step.label not in skipped]
     return {
         label: SignedQuery(
             read_query(json.loads(store.query(study_hash, label)), study), store.query_signature(study_hash, label)
@@ -144,6 +159,8 @@ def asked_queries(store: Store, study: Study) -> dict[str, SignedQuery]:
 def logged_answers(store: Store, study: Study, queries: dict[str, SignedQuery]) -> Iterator[tuple[Step, AnyQuery, Any]]:
     """Each step with its query and the roster's answer as the log has it, in the order of the plan."""
     for step in plan_study(study).steps:
+        if step.label not in queries:  # skipped: its party was lost
+            continue
         query = queries[step.label].query
         yield step, query, query.read_answer(store.answer(study.digest(), step.label), study)
 

@@ -55,6 +55,6 @@ def request_certificate(config: Path, hosts: tuple[str, ...], name: str) -> None
 @command
 def fingerprint(config: Path) -> None:
     """Print the fingerprint that parties pin as `curator`; makes the identity if there is none."""
-    from synod.curator.rotation import load_identity  # noqa: PLC0415  (pulls in the store)
+    from synod.curator.roster.rotation import load_identity  # noqa: PLC0415  (pulls in the store)
 
     say(load_identity(load_settings(CuratorSettings, config)).fingerprint)

@@ -161,6 +161,8 @@ def _show_study(study: Study, own_name: str) -> None:
         if study.collusion
         else "collusion is 0: any single party can subtract its own noise from what is published."
     )
+    if study.may_lose:
+        say(f"The study may go on without up to {study.may_lose} of these parties; the curator says which.")
     for step in plan_study(study).steps_of(own_name):
         say(f"  step {step.label}: {step.kind.value}, {step.cost.describe()}")
 

@@ -63,7 +63,7 @@ def rotate_party(config: Path, out: Path, last: bool, yes: bool) -> None:
 @command
 def rotate_curator(config: Path, out: Path, last: bool, yes: bool) -> None:
     """Make a new identity key, signed for by the old one, which is then erased. The service must be stopped."""
-    from synod.curator.rotation import newest_rotation, rotate_identity  # noqa: PLC0415  (pulls in the store)
+    from synod.curator.roster.rotation import newest_rotation, rotate_identity  # noqa: PLC0415  (pulls in the store)
     from synod.curator.store import Store  # noqa: PLC0415
 
     settings = load_settings(CuratorSettings, config)

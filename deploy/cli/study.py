@@ -38,6 +38,7 @@ config_option = click.option(
     help="How to reach the curator.",
 )  # fmt: skip
 json_option = click.option("--json", "as_json", is_flag=True, help="For a machine to read.")
+LONG_WAIT_SECONDS = 3600
 study_argument = click.argument("study", type=click.Path(path_type=Path))
 
 
@@ -179,8 +180,11 @@ def status(name: str, config: Path, as_json: bool) -> None:
         waits = study.halted and f"halted: {study.halted}"
         remark = study.reason or waits or (study.waiting and f"waits and tries again: {study.waiting}")
         say(f"{study.name}: {state_name(study)}" + (f" ({remark})" if remark else ""))
+        lost = {loss.party: loss_line(loss) for loss in study.losses}
         for party in study.parties:
-            say(f"  {party.name}: {party_line(party)}")
+            say(f"  {party.name}: {lost.get(party.name) or party_line(party)}")
+        for hint in loss_hints(study):
+            say(hint)
     if older:
         say(f"{older:,} older studies are not listed: name one, or see all of them with --json.")
 
@@ -203,6 +207,20 @@ def party_line(party: pb.PartyStatus) -> str:
     since = datetime.fromtimestamp(party.awaited_since, UTC)
     seen = f"last seen {int(time.time()) - party.last_seen} s ago" if party.last_seen else "never seen"
     return f"waiting for {waits} since {since:%Y-%m-%d %H:%M:%S} UTC, {seen}"
+
+
+def loss_line(loss: pb.Loss) -> str:
+    """A lost party, for people."""
+    since = datetime.fromtimestamp(loss.unix_seconds, UTC)
+    first = f", first left out of {loss.since}" if loss.since else ""
+    return f"lost since {since:%Y-%m-%d %H:%M:%S} UTC{first}: {loss.reason}"
+
+
+def loss_hints(study: pb.StudyStatus) -> list[str]:
+    """What may be done about parties that keep a running study waiting for more than an hour."""
+    late = [party for party in study.parties if party.enrolled and party.awaited]
+    names = [party.name for party in late if time.time() - party.awaited_since > LONG_WAIT_SECONDS]
+    return [f"Waiting for {', '.join(names)} for more than an hour: see `synod study lose --help`."] if names else []
 
 
 def describe(study: pb.StudyStatus) -> dict[str, Any]:
@@ -229,6 +247,11 @@ def describe(study: pb.StudyStatus) -> dict[str, Any]:
             }
             for party in study.parties
         ],
+        "losses": [
+            {"party": loss.party, "since": loss.since, "reason": loss.reason, "unix_seconds": loss.unix_seconds}
+            for loss in study.losses
+        ],
+        "gathering": list(study.gathering),
     }
 
 
@@ -246,6 +269,20 @@ def fetch(name: str, out: Path, spreadsheet: Path | None, config: Path) -> None:
     show_release(out)
     if spreadsheet:
         write_spreadsheet(out, spreadsheet)
+
+
+@study_group.command(cls=Example, example='synod study lose care-survey north --reason "its server burned down"')
+@click.argument("name")
+@click.argument("party")
+@click.option("--reason", required=True, help="Why, in one line; it goes into the manifest of the release.")
+@config_option
+@command
+def lose(name: str, party: str, reason: str, config: Path) -> None:
+    """Go on without a party, for good, where the study allows it (`may_lose`). What it has spent stays spent."""
+    client = OperatorClient(load_settings(OperatorSettings, config))
+    effect = client.lose(name, party, reason)
+    client.close()
+    say(effect)
 
 
 @study_group.command(cls=Example, example="synod study abort care-survey")

@@ -1,4 +1,4 @@
-"""The operator's end of the wire: submit, status, fetch, abort."""
+"""The operator's end of the wire: submit, status, fetch, lose, abort."""
 
 import shutil
 from collections.abc import Callable
@@ -60,6 +60,12 @@ class OperatorClient:
     def abort(self, name: str) -> None:
         """Ends a study."""
         self._call(lambda: self._stub.AbortStudy(pb.AbortStudyRequest(name=name), timeout=CALL_SECONDS))
+
+    def lose(self, name: str, party: str, reason: str) -> str:
+        """Declares a party lost; returns what follows, in one sentence."""
+        (study,) = self.status(name)
+        request = pb.LosePartyRequest(study_hash=study.study_hash, party=party, reason=reason)
+        return self._call(lambda: self._stub.LoseParty(request, timeout=CALL_SECONDS)).effect
 
     def fetch(self, name: str, folder: Path) -> None:
         """Writes a release into a new or empty folder; what was cut off counts as nothing, and is fetched again.

@@ -3,6 +3,7 @@ release, rests on. Texts are short, so that they outlive other changes; one that
 """
 
 from tests.mutants.edit import Edit
+from tests.mutants.loss_edits import LOSSES
 from tests.mutants.operations import OPERATIONS
 
 PRIVACY = "tests/unit/common/privacy"
@@ -271,7 +272,7 @@ SENSITIVITY = (
         ("cells of little weight have the noise of the others", "Fraction(weight, most)", "Fraction(1)"),
         (
             "a sum is drawn as one party's own",
-            "return sum_law(step, study, TABLE, part=part)",
+            "return sum_law(step, study, TABLE, part=part, parties=len(self.places(study)))",
             "return _own_law(step, study, part)",
         ),
         (
@@ -625,7 +626,7 @@ PARTY_CHECKS = (
         ),
         (
             "any number of parties is allowed",
-            '    _require("the number of parties", len(study.roster), "min_parties", settings.min_parties)\n',
+            '    _require(left, study.fewest_parties, "min_parties", settings.min_parties)\n',
             "",
         ),
         ("any key is allowed", '    _require("key_bits", study.key_bits, "min_key_bits", settings.min_key_bits)\n', ""),
@@ -784,7 +785,7 @@ LEDGER = (
         ),
     ),
     *_edits(
-        "curator/rotation.py",
+        "curator/roster/rotation.py",
         f"{CURATOR}/test_curator_rotation.py",
         ("a party rotates another's key", "if rotation.name != party:", "if False:"),
         ("a stranger's key becomes a party's", "if store.is_pinned(party, fingerprint(rotation.old)):", "if True:"),
@@ -836,7 +837,7 @@ CURATOR_CHECKS = (
     *_edits(
         "curator/checks.py",
         f"{CURATOR}/test_checks.py",
-        ("1: who has no part may answer", "if party not in step.answerers:", "if False:"),
+        ("1: who has no part may answer", "if party not in answerers_of(query, step, study):", "if False:"),
         (
             "1: an answer needs no signature",
             '    require_signature(identities[party], "answer", statement, submission.signature, signer=party)\n',
@@ -891,10 +892,14 @@ CURATOR_CHECKS = (
             "    check_marginals(study, terms, query, query.split(sums, study))\n",
             "    del query, study, terms, sums\n",
         ),
-        ("moments are not checked", "    check_moments(study, terms, sums)\n", "    del study, terms, sums\n"),
+        (
+            "moments are not checked",
+            "    check_moments(study, terms, sums, query.present_rows(study))\n",
+            "    del query\n",
+        ),
         (
             "agreements are not checked",
-            "    check_agreements(study, terms, query.split(sums, study))\n",
+            "    check_agreements(study, terms, query.split(sums, study), query.present_rows(study))\n",
             "    del query, study, terms, sums\n",
         ),
         ("a party's own tables are not checked", "    check_local_marginals(party, step, study, query, tables)\n", ""),
@@ -1236,4 +1241,5 @@ EDITS = (
     *HEADS,
     *CALLERS,
     *OPERATIONS,
+    *LOSSES,
 )

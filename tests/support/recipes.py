@@ -58,7 +58,7 @@ def check_publication(study: Study, publication: Publication) -> pa.Table:
 
 
 @dataclass
-class Recorder:
+class Recorder(Parties):
     """Parties in process that note each question, and hold it to what a real party would check."""
 
     inner: InProcessParties

@@ -25,7 +25,7 @@ AnswerT = TypeVar("AnswerT")
 
 
 @dataclass
-class RecordingParties:
+class RecordingParties(Parties):
     """Parties in process that record each query."""
 
     inner: InProcessParties

@@ -71,7 +71,7 @@ def read_margins(study: Study, publication: Publication) -> list[Margin]:
     """The margins of all attributes, in the schema's order."""
     counts = count_codes(study, publication)
     if publication.moments is not None:
-        return list(_moment_margins(study, publication.moments, counts))
+        return list(_moment_margins(study, publication, counts))
     return list(_table_margins(study, Evidence(study, list(publication.tables)), counts))
 
 
@@ -91,16 +91,17 @@ def constant_margin(coding: Coding) -> Margin:
 # Margins from pooled moments
 
 
-def moment_deviation(study: Study) -> float:
-    """The standard deviation of the noise of one entry of the Gram matrix, per row."""
-    query = SumMoments()
+def moment_deviation(study: Study, present: tuple[int, ...]) -> float:
+    """The standard deviation of the noise of one entry of the Gram matrix, per row of those who were present."""
+    query = SumMoments(present)
     terms = query.terms(plan_study(study).step("moments"), study)
-    return math.sqrt(terms.variance) / (query.unit(study) * study.total_rows)
+    return math.sqrt(terms.variance) / (query.unit(study) * query.present_rows(study))
 
 
-def _moment_margins(study: Study, moments: NDArray[np.int64], counts: Sequence[NDArray[np.int64]]) -> Iterator[Margin]:
-    design, deviation = moment_design(study), moment_deviation(study)
-    gram = unfold(design, moments, study.total_rows)
+def _moment_margins(study: Study, publication: Publication, counts: Sequence[NDArray[np.int64]]) -> Iterator[Margin]:
+    assert publication.moments is not None
+    design, deviation = moment_design(study), moment_deviation(study, publication.present)
+    gram = unfold(design, publication.moments, study.total_rows)
     signed = {(column.attribute, column.role): place for place, column in enumerate(design.signed, 1)}
     blocks = {block.attribute: span for block, span in design.block_slices()}
     for index, coding in enumerate(design.codings):

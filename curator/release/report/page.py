@@ -5,8 +5,9 @@ released or public, so the page costs nothing; the same log gives the same bytes
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from synod.common.protocol.losses import LostParty
 from synod.common.protocol.queries.parsing import AnyQuery
 from synod.common.study.promise import name_unit, write_delta
 from synod.common.study.schema import write_decimal
@@ -16,6 +17,7 @@ from synod.curator.release.report.accuracy import count_varying, value_error
 from synod.curator.release.report.alone import Baseline, measure_baseline
 from synod.curator.release.report.figures import show_margins
 from synod.curator.release.report.markup import Html, join, tag
+from synod.curator.release.report.missing import describe_losses
 from synod.curator.release.report.sections import (
     Imprint,
     name_error,
@@ -33,7 +35,13 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 MOST_NAMES = 6
 
 
-def write_report(study: Study, publication: Publication, queries: Mapping[str, AnyQuery], imprint: Imprint) -> str:
+def write_report(
+    study: Study,
+    publication: Publication,
+    queries: Mapping[str, AnyQuery],
+    imprint: Imprint,
+    lost: Sequence[LostParty] = (),
+) -> str:
     """The whole page."""
     publisher = publisher_of(study)
     error, model = publisher.expected_error(study, publication), publisher.describe(study, publication)
@@ -50,7 +58,7 @@ def write_report(study: Study, publication: Publication, queries: Mapping[str, A
     }
     body = tag(
         "body",
-        _opening(study, _error_tile(study, error, one_value, baseline), imprint),
+        _opening(study, _error_tile(study, error, one_value, baseline), imprint, describe_losses(study, queries, lost)),
         _contents({key: title for key, (title, _) in sections.items()}),
         tag("main", *(_section(key, title, content) for key, (title, content) in sections.items())),
         tag("footer", _closing(imprint)),
@@ -70,7 +78,7 @@ def _head(study: Study) -> Html:
     )
 
 
-def _opening(study: Study, error_tile: Html, imprint: Imprint) -> Html:
+def _opening(study: Study, error_tile: Html, imprint: Imprint, losses: Sequence[str]) -> Html:
     names = [entry.name for entry in study.roster]
     shown = names if len(names) <= MOST_NAMES else [*names[: MOST_NAMES - 1], f"{len(names) - MOST_NAMES + 1} others"]
     lead = (
@@ -83,6 +91,7 @@ def _opening(study: Study, error_tile: Html, imprint: Imprint) -> Html:
         tag("p", f"Report of a release · Synod {imprint.version}", class_="kind"),
         tag("h1", study.name),
         tag("p", lead, class_="lead"),
+        *(tag("p", sentence) for sentence in losses),
         tag("dl", *_tiles(study), error_tile, class_="tiles"),
     )
 

@@ -34,7 +34,7 @@ NUMBERS = {
 
 def show_budget(study: Study, queries: Mapping[str, AnyQuery]) -> Html:
     """The budget, what it promises, and where it went."""
-    phases = list_phases(study)
+    phases = list_phases(study, queries)
     promise = (tag("p", _promise(study)), tag("p", _against(study)))
     return join([*promise, _show_phases(study, phases), _show_spending(study, phases), _show_laws(study, queries)])
 
@@ -133,7 +133,7 @@ def _spending_row(study: Study, phases: Sequence[Phase], party: str) -> Html:
             pieces.append(tag("span", letter, class_=f"p{place % 4}", style=f"width:{100 * share:.2f}%", title=title))
             spent += share
     drawing = tag("div", *pieces, class_="spent", role="img", aria_label=f"{party} spent {percent(spent)} of {kind}")
-    total = _name_cost(plan_study(study).cost_of(party), study)
+    total = _name_cost(Cost.total(phase.cost_of(party) for phase in phases), study)
     return tag("tr", tag("th", party, scope="row"), tag("td", total), tag("td", drawing))
 
 

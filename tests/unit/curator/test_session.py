@@ -27,9 +27,10 @@ from synod.curator import session as session_module
 from synod.curator.context import Context
 from synod.curator.methods import hpdp_dp
 from synod.curator.party_handler import PartyHandler
+from synod.curator.party_store import STORE_FILE
 from synod.curator.records import State
 from synod.curator.release import files as release
-from synod.curator.store import STORE_FILE, Store
+from synod.curator.store import Store
 from synod.party import answer
 from tests.support.curators import (
     WAIT_SECONDS,

@@ -42,6 +42,8 @@ class _MoveKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MoveKind.Val
     """Record that the study was published; what was reserved and not spent is free again."""
     MOVE_KIND_CLOSE_ABORTED: _MoveKind.ValueType  # 4
     """Record that the study was aborted; what was reserved and not spent is free again."""
+    MOVE_KIND_CLOSE_LOST: _MoveKind.ValueType  # 5
+    """Record that the study goes on without the caller; what was reserved and not spent is free again."""
 
 class MoveKind(_MoveKind, metaclass=_MoveKindEnumTypeWrapper):
     """What a party may do next in a study."""
@@ -56,6 +58,8 @@ MOVE_KIND_CLOSE_PUBLISHED: MoveKind.ValueType  # 3
 """Record that the study was published; what was reserved and not spent is free again."""
 MOVE_KIND_CLOSE_ABORTED: MoveKind.ValueType  # 4
 """Record that the study was aborted; what was reserved and not spent is free again."""
+MOVE_KIND_CLOSE_LOST: MoveKind.ValueType  # 5
+"""Record that the study goes on without the caller; what was reserved and not spent is free again."""
 Global___MoveKind: _TypeAlias = MoveKind  # noqa: Y015
 
 class _DocumentKind:

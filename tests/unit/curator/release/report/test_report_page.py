@@ -440,8 +440,8 @@ def test_the_chance_in_the_draw_is_told() -> None:
 
 def test_every_phase_has_a_letter(monkeypatch: pytest.MonkeyPatch) -> None:
     report = render_report(study_of("hpdp-dp"))
-    (first, last) = list_phases(report.study)
-    monkeypatch.setattr(spending, "list_phases", lambda _: [first, *[replace(last, name=f"n{i}") for i in range(29)]])
+    (first, last) = list_phases(report.study, report.queries)
+    monkeypatch.setattr(spending, "list_phases", lambda *_: [first, *[replace(last, name=f"n{i}") for i in range(29)]])
     letters = [text_of(e) for e in section(report.tree, "budget").iter("span") if e.get("class") == "letter"]
     assert (letters[:2], letters[25:28], len(set(letters))) == (["A", "B"], ["Z", "AA", "BB"], 30)
 
