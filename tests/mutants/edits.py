@@ -35,7 +35,7 @@ PERSONS = (
     *_edits(
         "common/protocol/queries/base.py",
         UNITS,
-        ("a sum is for one row of a person", "rows, parties = study.max_rows_per_unit,", "rows, parties = 1,"),
+        ("a sum is for one row of a person", "rows, shares = study.max_rows_per_unit,", "rows, shares = 1,"),
     ),
     *_edits(
         "common/protocol/queries/marginals.py",
@@ -237,7 +237,7 @@ SENSITIVITY = (
         ("a table has half its squared sensitivity", "squared=2)", "squared=1)"),
     ),
     *_edits(
-        "common/protocol/queries/base.py",
+        "common/protocol/queries/noise_runs.py",
         "tests/audit/test_audited_claims.py::test_a_few_runs_of_a_query_do_not_give_a_row_away",
         (
             "all numbers of a run have the same noise",
@@ -791,10 +791,10 @@ LEDGER = (
         ("a stranger's key becomes a party's", "if store.is_pinned(party, fingerprint(rotation.old)):", "if True:"),
         ("heads are forgotten with a key", "for rotation in (*earlier, *following))]", "for rotation in ())]"),
         ("a lost identity is made anew", "if (settings.state / STORE_FILE).exists():", "if False:"),
-        ("the curator rotates in a study", "if record.outcome is None:", "if False:"),
+        ("the curator rotates in a study", "in store.open_studies():", "in store.open_studies()[:0]:"),
     ),
     *_edits(
-        "curator/store.py",
+        "curator/party_store.py",
         f"{CURATOR}/test_curator_rotation.py",
         ("a key is rotated twice", "if rows and rows[0][0] != new:", "if False:"),
     ),
@@ -910,7 +910,16 @@ CURATOR_CHECKS = (
         ("5: a second answer is taken for the first", "elif stored != submission:", "elif False:"),
         ("a party may enrol again with other keys", "if stored not in (None, enrolment):", "if False:"),
         ("a query may change on replay", "if bytes(rows[0][0]) != body:", "if False:"),
+    ),
+    *_edits(
+        "curator/party_store.py",
+        (f"{CURATOR}/test_store.py", f"{CURATOR}/test_party_handler.py"),
         ("an old head replaces a newer one", "if highest is None or highest.sequence < head.sequence:", "if True:"),
+        (
+            "an identity may fill the store with ledgers",
+            "ORDER BY rowid DESC LIMIT ?2)",
+            "ORDER BY rowid DESC LIMIT ?2 * 0 - 1)",
+        ),
     ),
 )
 
@@ -992,11 +1001,6 @@ NOTICES = (
     *_edits(
         "curator/store.py",
         (f"{CURATOR}/test_store.py", f"{CURATOR}/test_party_handler.py"),
-        (
-            "an identity may fill the store with ledgers",
-            "ORDER BY rowid DESC LIMIT ?2)",
-            "ORDER BY rowid DESC LIMIT ?2 * 0 - 1)",
-        ),
         (
             "an end is told to whom it does not concern",
             "WHERE party = ? AND key = ? AND",

@@ -160,8 +160,7 @@ class Tables:
         sizes = sizes_of(study)
         features = min(len(sizes), max(step.limit.cells, 2).bit_length())
         tables = step.limit.tables * (2 * OVERHEAD_BYTES + INDEX_BYTES * (features + 2))
-        weights = min(step.limit.numbers, step.limit.tables * max(sizes))
-        tables += weights + present_bytes(study)
+        tables += min(step.limit.numbers, step.limit.tables * max(sizes)) + present_bytes(study)
         return OVERHEAD_BYTES + tables + sum(OVERHEAD_BYTES + INDEX_BYTES * size for size in sizes)
 
     def entry_sizes(self, study: Study) -> tuple[int, ...]:

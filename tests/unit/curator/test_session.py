@@ -199,7 +199,7 @@ def test_a_replay_that_asks_otherwise_stops_the_study(study: Study, ledgers: Pat
     async def scenario() -> None:
         context = make_context(folder)
         context.store.add_study(study, now=5)
-        context.store.open_query(study.digest(), "moments", b'{"kind":"other"}', signature=b"signed", now=6)
+        context.store.open_query(study.digest(), "moments", b'{"kind": "sum-moments"}', signature=b"signed", now=6)
         task = asyncio.create_task(make_session(context, study).run())
         await make_moves(context, parties)
         await task
