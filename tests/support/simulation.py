@@ -22,7 +22,7 @@ from synod.common.protocol.submission import Submission
 from synod.common.runtime.errors import SynodError
 from synod.common.runtime.settings import PartySettings
 from synod.common.study.study import Study
-from synod.curator import store as store_module
+from synod.curator import party_store
 from synod.curator.inference import gaussian as hpdp_fit
 from synod.curator.records import State
 from synod.curator.store import Store
@@ -114,7 +114,7 @@ class World:
         self._stack.enter_context(mock.patch.object(Ledger, "_transaction", spend))
         self._stack.enter_context(mock.patch.object(daemon_module, "CuratorClient", self._dial))
         self._stack.enter_context(mock.patch.object(ledger_module, "_append", without_salt()))
-        for module in (ledger_module, store_module):
+        for module in (ledger_module, party_store):
             self._stack.enter_context(mock.patch.object(module, "open_database", open_unsynced))
         if not self.draws_secrets:  # two ledgers still differ in what they derive: each has a secret of its own
             fixed = mock.patch.object(ledger_module, "draw_study_secret", return_value=STUDY_SECRET)

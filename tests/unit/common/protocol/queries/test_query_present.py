@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from synod.common.methods.hpdp_dp import HpdpDp
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries import base, marginals
 from synod.common.protocol.queries.agreements import LARGEST_WEIGHT, SumAgreements
@@ -202,6 +203,7 @@ def test_q_of_a_study_that_may_lose_nobody_is_what_it_was() -> None:
     assert found == KEPT
 
 
-def test_a_method_that_cannot_go_on_without_a_party_says_so() -> None:
+def test_a_method_that_cannot_go_on_without_a_party_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(HpdpDp, "allows_losses", False)
     with pytest.raises(SynodError, match="cannot go on without a lost party in this version"):
         check_feasible(make_study(method={"name": "hpdp-dp"}, may_lose=1))
