@@ -68,8 +68,11 @@ class Context:
     gathering: dict[bytes, Gathering] = field(default_factory=dict)
 
     def see(self, party: str) -> None:
-        """Notes that a party called; forgotten at a restart, after which parties call again within seconds."""
+        """Notes that a party called, which wakes the studies that wait for it; forgotten at a restart, after which
+        parties call again within seconds.
+        """
         self.sightings[party] = int(self.clock())
+        self.changes.announce(*(study for study, waited in self.gathering.items() if party in waited.parties))
 
     def is_here(self, party: str, study_hash: bytes, seconds: float) -> bool:
         """Whether a party called so lately, and would hear of this study."""

@@ -375,6 +375,8 @@ def _check_answers(folder: Path, run: _Run, accounts: tuple[PartyAccount, ...]) 
     }
     answers, clear = ReleasedAnswers(folder / ANSWERS_FILE, run.study, run.queries), 0
     for step in plan_study(run.study).steps:
+        if step.label not in run.queries:  # skipped: its party was lost
+            continue
         query, answer = run.queries[step.label], answers.read(step.label)
         for party, payload in party_payloads(query, step, answer):
             if (len(payload), digest_of(payload)) != signed[party, step.label]:
