@@ -72,7 +72,8 @@ class Context:
         parties call again within seconds.
         """
         self.sightings[party] = int(self.clock())
-        self.changes.announce(*(study for study, waited in self.gathering.items() if party in waited.parties))
+        if waiting := [study for study, waited in self.gathering.items() if party in waited.parties]:
+            self.changes.announce(*waiting)
 
     def is_here(self, party: str, study_hash: bytes, seconds: float) -> bool:
         """Whether a party called so lately, and would hear of this study."""
