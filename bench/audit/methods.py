@@ -41,8 +41,7 @@ REPEATED = 5  # each party holds every row so many times
 REFERENCE_ROWS = 256
 TRIED = 8
 TRAINING = 250
-COUNTED = (600, 800, 1200, 2000, 3000, 4000)
-PURE_COUNTED = 1200
+COUNTED = (1200, 2000, 3000, 4000)
 MARGIN = 1.2
 PURE = {"epsilon": "1.5"}
 WITH_DELTA = [{"epsilon": epsilon, "delta": "5e-4"} for epsilon in ("3.6", "3", "2.4", "1.9", "1.5")]
@@ -172,7 +171,7 @@ def runs_of(study: Study) -> Runs:
     is then Gaussian, of variance twice the rho that is spent.
     """
     if not study.budget.rho:
-        return Runs(TRAINING, PURE_COUNTED)
+        return Runs(TRAINING, COUNTED[0])
     steps = plan_study(study).steps_of(study.party_names[HONEST])
     shown = Cost.total(step.cost for step in steps if step.kind is not QueryKind.CHOOSE_PARENTS)
     rate = float(stats.norm.cdf(sqrt(2 * 4 * shown.rho) / 2))
