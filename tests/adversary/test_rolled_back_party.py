@@ -47,7 +47,7 @@ class Consortium:
     def party(self, name: str, study: Study) -> PartyUnderTest:
         """A party that has approved a study."""
         snapshot, ledger = Snapshot(tuple(draw_columns(study, name))), self.ledgers[name]
-        return PartyUnderTest(study, name, snapshot, ledger.secret(), ledger, self.folder / name)
+        return PartyUnderTest(study, name, snapshot, ledger.study_root(study.digest()), ledger, self.folder / name)
 
     def approve_all(self, study: Study) -> list[PartyUnderTest]:
         """Everybody approves a study, and so states a head of its ledger."""

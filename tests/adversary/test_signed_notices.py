@@ -237,8 +237,8 @@ def test_an_end_that_is_told_nevertheless_is_complained_about_once(
     tell = Store.pending_studies
     key = site.study.roster[0].key
 
-    def tell_all(self: Store, party: str, _: str, skip: set[bytes], *, most_ended: int) -> list[PendingStudy]:
-        return tell(self, party, key, skip, most_ended=most_ended)
+    def tell_all(self: Store, party: str, _: list[str], skip: set[bytes], *, most_ended: int) -> list[PendingStudy]:
+        return tell(self, party, [key], skip, most_ended=most_ended)
 
     monkeypatch.setattr(Store, "pending_studies", tell_all)
     with run_world(site, holds_session=True) as world:

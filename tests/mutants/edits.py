@@ -790,7 +790,7 @@ LEDGER = (
         ("a stranger's key becomes a party's", "if store.is_pinned(party, fingerprint(rotation.old)):", "if True:"),
         ("heads are forgotten with a key", "for rotation in (*earlier, *following))]", "for rotation in ())]"),
         ("a lost identity is made anew", "if (settings.state / STORE_FILE).exists():", "if False:"),
-        ("the curator rotates in a study", "if record.outcome is None:", "if False:"),
+        ("the curator rotates in a study", "in store.open_studies():", "in store.open_studies()[:0]:"),
     ),
     *_edits(
         "curator/store.py",

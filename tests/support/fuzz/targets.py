@@ -5,7 +5,6 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from synod.common.protocol.queries.base import ClearQuery, check_within
 from synod.common.protocol.queries.parsing import AnyQuery, check_feasible, parse_query, read_query
 from synod.common.protocol.rotation import read_rotation, sign_rotation
 from synod.common.protocol.submission import Submission
-from synod.common.protocol.transcript import Transcript, check_transcript, parse_transcript
+from synod.common.protocol.transcript import check_transcript, parse_transcript
 from synod.common.runtime.errors import SynodError, invalid
 from synod.common.runtime.jsontext import DocumentError, read_json
 from synod.common.runtime.settings import CuratorSettings, OperatorSettings, PartySettings, parse_settings
@@ -36,13 +35,13 @@ from synod.party.table.encode import read_table
 from synod.party.table.source import count_rows
 from synod.v1 import party_pb2 as pb
 from synod.v1 import query_pb2 as qpb
+from tests.support.fuzz.kept import KeptRun, kept_runs
 from tests.support.keys import identity_of
 from tests.support.studies import make_study
 
 ROOT = Path(__file__).parents[3]
 CORPUS = ROOT / "tests/fuzz/corpus"
 UNITS = ROOT / "tests/fuzz/units"
-RELEASES = sorted((ROOT / "tests/data").glob("release-0.1-*"))
 CONFIGURATION = b"""\
 name: north
 address: curator.example.org:7443
@@ -59,30 +58,6 @@ proxy: http://proxy.example.org:3128
 tls: {ca: ca.pem, certificate: north.pem, key: north.key}
 """ % (b"0f" * 32)
 TABLE = b'sex,age,income,ward\nF,17,1.5,a\nM,90,,b\n"F",+5,1e2,c\n'
-
-
-@dataclass(frozen=True)
-class KeptRun:
-    """What the manifest of a kept release says."""
-
-    folder: Path
-    manifest: dict[str, Any]
-    study: Study
-    transcript: Transcript
-    queries: dict[str, AnyQuery]
-
-
-@cache
-def kept_runs() -> dict[str, KeptRun]:
-    """A run of each method, from the kept releases."""
-    found = {}
-    for folder in RELEASES:
-        manifest = json.loads((folder / MANIFEST_FILE).read_bytes())
-        study = parse_study(manifest["study"], "a kept study")
-        queries = {label: read_query(query, study) for label, query in manifest["queries"].items()}
-        transcript = parse_transcript(manifest["transcript"])
-        found[study.method.name] = KeptRun(folder, manifest, study, transcript, queries)
-    return found
 
 
 @cache

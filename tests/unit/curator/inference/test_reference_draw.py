@@ -90,7 +90,7 @@ def match_slowly(design: MomentDesign, targets: Targets, *, seed: int) -> Floats
     model = start_margins(design, blank, targets)
     normals = np.random.default_rng(seed).standard_normal((gaussian.REFERENCE_ROWS, width))
     for _ in range(gaussian.COPULA_ROUNDS):
-        values, vectors = np.linalg.eigh(correlation)
+        values, vectors = gaussian._eigenpairs(correlation)  # the signs decide which rows the normals become
         rows = write_out(design, model, (normals * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
         mean, deviation = rows.mean(axis=0), rows.std(axis=0)
         model = gaussian._step_margins(design, model, targets, CutRows(rows, (), mean, deviation))

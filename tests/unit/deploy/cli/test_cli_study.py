@@ -363,6 +363,7 @@ def test_status_says_why_the_curator_waits(
 ) -> None:
     standing = pb.StudyStatus(name="care-survey", state=pb.STUDY_STATE_ENROLLING, **told)  # type: ignore[arg-type]
     monkeypatch.setattr(OperatorClient, "status", lambda *_: [standing])
+    monkeypatch.setattr(OperatorClient, "newest", lambda *_: ([standing], 0))
     config = write_operator(tmp_path)
     assert synod("study", "status", "--config", config).out == f"care-survey: enrolling{remark}\n"
     (described,) = json.loads(synod("study", "status", "--json", "--config", config).out)
