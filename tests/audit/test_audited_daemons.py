@@ -24,6 +24,7 @@ from bench.audit.noise import scaled_noise
 from bench.audit.run import HALF
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import query_digest, read_query
+from synod.common.protocol.submission import digest_of
 from synod.common.protocol.transcript import open_transcript
 from synod.common.study.study import Study, known_methods, parse_study
 from synod.deploy.launch.processes import PROGRAM
@@ -50,7 +51,8 @@ from synod.deploy.cli.main import main
 with scaled_noise(Fraction(1, 2)):
     main()
 """
-Bytes = dict[tuple[str, str], bytes]
+Hashes = dict[tuple[str, str], str]
+"""Of an answer, by party and round: its bytes are erased when the study ends."""
 
 
 def kinds_of(method: str) -> int:
@@ -81,24 +83,24 @@ def read_secrets(site: Site, name: str) -> Secrets:
         return secrets_of(responder, approval)
 
 
-def sent_by(site: Site) -> Bytes:
+def sent_by(site: Site) -> Hashes:
     """What left each party in each round."""
-    found: Bytes = {}
+    found: Hashes = {}
     for entry in site.study.roster:
         with closing(Ledger.open(site.settings(entry.name).state)) as ledger:
             for step in plan_study(site.study).steps_of(entry.name):
                 stored = ledger.answer(site.study.digest(), step.label)
                 assert stored is not None
-                found[entry.name, step.label] = stored.payload
+                found[entry.name, step.label] = stored.header["digest"]
     return found
 
 
-def expected_of(site: Site, tables: Sequence[Rows], secrets: dict[str, Secrets], factor: Fraction) -> Bytes:
+def expected_of(site: Site, tables: Sequence[Rows], secrets: dict[str, Secrets], factor: Fraction) -> Hashes:
     """The same, as the audit answers."""
     study = site.study
     manifest = json.loads((site.release_folder() / "manifest.json").read_text())
     transcript = open_transcript(manifest["transcript"])
-    found: Bytes = {}
+    found: Hashes = {}
     for step in plan_study(study).steps:
         query = read_query(manifest["queries"][step.label], study)
         query_hash = query_digest(query, step, study)
@@ -107,7 +109,8 @@ def expected_of(site: Site, tables: Sequence[Rows], secrets: dict[str, Secrets],
             asked = Round(study, step, query, query_hash, transcript, transcript.digest(study), index)
             columns = read_rows(study, tables[index]).columns
             with scaled_noise(factor):
-                found[name, step.label] = answer(asked, columns, secrets=secrets[name], workers=1)
+                payload = answer(asked, columns, secrets=secrets[name], workers=1)
+            found[name, step.label] = digest_of(payload).hex()
     return found
 
 

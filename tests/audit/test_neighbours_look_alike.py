@@ -15,8 +15,10 @@ from tests.support.simulation import SimulatedSite, World, make_site, run_world,
 from tests.support.studies import NAMES
 
 PARTY = 0
-RANDOM = {"salt", "previous", "snapshot", "transcript", "query", "answer"}
-"""Of a ledger's entry: hashes that depend on a random salt, or on keys that are drawn for a snapshot."""
+RANDOM = {"salt", "previous", "snapshot", "source", "transcript", "query", "answer"}
+"""Of a ledger's entry: hashes that depend on a random salt, on keys that are drawn for a snapshot, or on the ledger's
+secret.
+"""
 
 
 def replace_row(site: SimulatedSite, folder: Path, *rows: tuple[int, str]) -> SimulatedSite:

@@ -19,8 +19,7 @@ Append = Callable[[sqlite3.Connection, dict[str, Json], int], None]
 
 
 def without_salt(append: Append = ledger_module._append) -> Append:
-    """The function that adds an entry, with a salt and a time that say nothing, and without a mark of the table's place.
-    """
+    """The function that adds an entry, with a salt and a time that say nothing, and no mark of the table's place."""
 
     def append_alike(connection: sqlite3.Connection, fact: dict[str, Json], now: int) -> None:
         del now
