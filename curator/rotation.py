@@ -69,12 +69,7 @@ def witness(store: Store, party: str, identity: bytes, ledger: bytes) -> Witness
 
 def follows(store: Store, party: str, key: str, signer: str) -> bool:
     """Whether the signer's key is the one of this fingerprint, or came after it."""
-    known = {fingerprint(rotation.old): fingerprint(rotation.new) for rotation in store.rotations(party).values()}
-    for _ in range(len(known) + 1):
-        if key == signer:
-            return True
-        key = known.get(key, "")
-    return False
+    return key in followed_by(store, party, signer)
 
 
 def followed_by(store: Store, party: str, signer: str) -> list[str]:

@@ -5,7 +5,7 @@ The study of a method has three columns of two values, two parties and t = 1, so
 of noise. Its cost is rho where there are several steps: rho adds up to what somebody can see, pure epsilon to more.
 """
 
-from collections.abc import Coroutine, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any, TypeVar
@@ -28,7 +28,7 @@ from synod.common.protocol.queries.marginals import LocalMarginals
 from synod.common.protocol.steps import QueryKind, Step
 from synod.common.study.study import Study, known_methods
 from synod.curator.inference import gaussian as gaussian_fit
-from synod.curator.methods.base import Publication, publish
+from synod.curator.methods.base import Publication, finish_at_once, publish
 from synod.deploy.simulate import InProcessParties
 from synod.party.answer import SUMMANDS, noisy_values
 from synod.party.count.tables import exact_counts
@@ -101,16 +101,6 @@ class Witness:
         return await self.inner.remember(label, compute)
 
 
-def finish(work: Coroutine[Any, Any, T]) -> T:
-    """What a recipe returns that waits for nobody."""
-    try:
-        work.send(None)
-    except StopIteration as end:
-        result: T = end.value
-        return result
-    raise AssertionError("a recipe in one process waits for something")
-
-
 def study_of(method: str) -> Study:
     """The study that a method is audited in: at pure epsilon if it asks for a single table, else at the largest rho at
     which no table has more noise than it costs.
@@ -132,7 +122,7 @@ def has_extra_noise(study: Study) -> bool:
     for seed in range(TRIED):
         coins, rng = Coins(seed_bytes("noise", seed)), np.random.default_rng(seed)
         witness = Witness(InProcessParties(study, [table.columns] * 2, coins, rng), (table, table), {})
-        finish(publish(study, witness, seed=seed))
+        finish_at_once(publish(study, witness, seed=seed))
         laws |= witness.laws
     return any(isinstance(law, GaussianLaw) and law.square <= LEAST_SQUARE for law in laws)
 
@@ -158,7 +148,7 @@ def audit_method(method: str) -> Audited:
         inner = InProcessParties(study, [tables[side].columns, other.columns], coins, rng)
         witness = Witness(inner, tables, exact)
         with mock.patch.object(gaussian_fit, "REFERENCE_ROWS", REFERENCE_ROWS):
-            publication = finish(publish(study, witness, seed=run))
+            publication = finish_at_once(publish(study, witness, seed=run))
         replaced, own = (count_rows(publication, one) for one in codes)
         scores = {"rows like the canary": own, "rows like the replaced one": -replaced, "difference": own - replaced}
         return Seen(witness.ratio, tuple(witness.choices), scores=scores)

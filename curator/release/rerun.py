@@ -6,10 +6,10 @@ and that no query was asked but the method's own. Floats may come out otherwise 
 said, and taken as stated.
 """
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from synod.common.crypto.canonical import Json, canonical_bytes
 from synod.common.protocol.answers import ANSWERS_FILE, ReleasedAnswers
@@ -22,7 +22,7 @@ from synod.common.runtime.errors import SynodError, check_failed
 from synod.common.study.study import CURATOR_NAME, Study
 from synod.curator.checks import check_local_marginals
 from synod.curator.combine import CHECKED
-from synod.curator.methods.base import Publication, publish
+from synod.curator.methods.base import Publication, finish_at_once, publish
 from synod.curator.release.files import MODEL_FILE, REPORT_FILE
 from synod.curator.release.report.page import write_report
 from synod.curator.release.report.sections import Imprint
@@ -132,7 +132,7 @@ def rerun_recipe(folder: Path, verdict: Verdict, model: Json, check_rows: Callab
     answers = ReleasedAnswers(folder / ANSWERS_FILE, verdict.study, verdict.queries)
     parties = ReplayedParties(verdict.queries, answers, bool(others))
     try:
-        publication = _finish(publish(verdict.study, parties, seed=verdict.seed))
+        publication = finish_at_once(publish(verdict.study, parties, seed=verdict.seed))
         parties.require_all_asked()
     except OtherQueryError as other:
         judge.differs(f"the query of {other.label}", after=True)
@@ -173,16 +173,6 @@ class _Judge:
 
     def found(self) -> Found:
         return Found(tuple(self.lines), tuple(self.unproven))
-
-
-def _finish(recipe: Coroutine[Any, Any, T]) -> T:
-    """The result of a recipe whose parties never make it wait."""
-    try:
-        recipe.send(None)
-    except StopIteration as ended:
-        result: T = ended.value
-        return result
-    raise AssertionError("replayed answers are there at once")
 
 
 def _check_model(judge: _Judge, model: Json, publication: Publication) -> None:
