@@ -10,7 +10,7 @@ PROTOS := proto/synod/v1/party.proto proto/synod/v1/query.proto proto/synod/v1/s
 COMPOSE := $(shell command -v docker-compose || echo docker compose)
 
 .PHONY: image wheel demo-docker demo test coverage test-slow mutants fuzz lint format protos check-protos land-protos bench \
-  bench-quick bench-crypto bench-counting bench-polling bench-crowd audit sbom audit-dependencies lock clean
+  bench-quick bench-crypto bench-counting bench-polling bench-crowd bench-parties audit sbom audit-dependencies lock clean
 
 $(STAMP): requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -26,7 +26,7 @@ demo: $(STAMP)
 
 # BASE_IMAGE=python:3.11-slim@sha256:... pins what it starts from.
 image:
-	docker build --quiet --file deploy/Dockerfile --tag synod:$(VERSION) $(if $(BASE_IMAGE),--build-arg BASE_IMAGE=$(BASE_IMAGE)) . \
+	docker build --file deploy/Dockerfile --tag synod:$(VERSION) $(if $(BASE_IMAGE),--build-arg BASE_IMAGE=$(BASE_IMAGE)) . \
 	  || { echo "If python:3.11-slim cannot be pulled here, deploy/base-image makes it from Debian's packages."; exit 1; }
 
 # The sdist and, built from it, the wheel.
@@ -38,7 +38,7 @@ wheel: $(STAMP)
 demo-docker: image $(STAMP)
 	rm -rf demo-docker-release
 	$(COMPOSE) down --volumes --remove-orphans
-	export SYNOD_RELEASES=releases; status=1; $(COMPOSE) build --quiet init && $(COMPOSE) up --detach --no-build \
+	export SYNOD_RELEASES=releases; status=1; $(COMPOSE) build init && $(COMPOSE) up --detach --no-build \
 	  && $(COMPOSE) logs --follow --no-log-prefix operator \
 	  && operator=$$($(COMPOSE) ps --all --quiet operator) && status=$$(docker wait $$operator) \
 	  && docker cp $$operator:/releases/synod-demo-release demo-docker-release; \
@@ -54,9 +54,9 @@ coverage: COVERAGE := --cov --cov-report=term:skip-covered
 coverage: test
 
 test-slow: $(STAMP)
-	$(BIN)/pytest -q -m "slow or docker" tests
+	$(BIN)/pytest -q -m "slow or docker" -n 2 --dist loadscope tests
 
-# Breaks a copy of the program in each of the ways of tests/mutants/edits.py: a test must fail each time.
+# Breaks a copy of the program in each of the ways that tests/mutants lists: a test must fail each time.
 mutants: $(STAMP)
 	$(BIN)/python -m tests.mutants
 
@@ -119,6 +119,9 @@ bench-polling: $(STAMP)
 
 bench-crowd: $(STAMP)
 	$(BIN)/python -m bench.crowd
+
+bench-parties: $(STAMP)
+	$(BIN)/python -m bench.parties
 
 # What is shipped, as a CycloneDX list of components: from the lock file alone, so the same for the same lock file.
 sbom: $(STAMP)

@@ -56,13 +56,13 @@ ANSWER_SECONDS = 240.0
 MOST = {
     "ended_ratio": 2.0,
     "latency_ratio": 1.5,
-    "memory_ratio": 1.5,
+    "memory_ratio": 1.3,
 }
 SETTLE_SECONDS = 3.0
 WITHOUT_QUOTA = """
 from synod.curator.callers import quotas
-from synod.deploy.cli.main import main
 quotas.MOST_CALLS_OF_A_NAME = 10**6
+from synod.deploy.cli.main import main
 main()
 """
 UNLIMITED = ("-P", "-c", WITHOUT_QUOTA)

@@ -68,6 +68,7 @@ class Setting:
         return blind(
             plaintexts,
             index=party,
+            present=range(PARTIES),
             secret=_exchange_secret(party),
             exchanges=self.exchanges,
             transcript=bytes(32),

@@ -18,10 +18,12 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from synod.common.crypto.canonical import canonical_bytes
 from synod.common.crypto.identity import Identity
 from synod.common.protocol.heads import Head, StatedHeads
 from synod.common.protocol.notices import sign_acknowledgement
 from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.marginals import SumMarginals
 from synod.common.protocol.submission import Submission, digest_of
 from synod.common.protocol.transcript import Enrolment
 from synod.common.study.study import Study, parse_study
@@ -121,8 +123,9 @@ async def run_rounds(context: Context, study: Study) -> None:
     everybody = [entry.name for entry in study.roster]
     while store.enrolled(study_hash) != set(everybody):
         await changes.wait(study_hash)
+    body = canonical_bytes(SumMarginals(((0, 1),)).to_json())
     for step in plan_study(study).steps:
-        store.open_query(study_hash, step.label, b"", signature=b"signed", now=0)
+        store.open_query(study_hash, step.label, body, signature=b"signed", now=0)
         changes.announce(*step.answerers)
         while store.submitters(study_hash, step.label) != set(step.answerers):
             await changes.wait(study_hash)

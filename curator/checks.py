@@ -13,9 +13,9 @@ from synod.common.crypto.identity import require_signature
 from synod.common.crypto.paillier import PublicKey, check_ciphertexts
 from synod.common.protocol.queries.agreements import Agreements
 from synod.common.protocol.queries.base import ClearQuery, SumQuery, SumTerms, bound_noise
-from synod.common.protocol.queries.marginals import LocalMarginals, Tables
+from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals, Tables
 from synod.common.protocol.queries.moments import moment_design
-from synod.common.protocol.queries.parsing import AnyQuery, query_digest
+from synod.common.protocol.queries.parsing import AnyQuery, answerers_of, query_digest
 from synod.common.protocol.steps import Step
 from synod.common.protocol.submission import AnsweredStep, Submission, account_statement, digest_of
 from synod.common.protocol.transcript import Transcript
@@ -32,7 +32,7 @@ def check_header(
     """Checks 1 to 3 on a submission's header, before any of its bytes are taken."""
     # 1. sender on the roster and signature valid
     identities = {enrolment.name: enrolment.identity for enrolment in transcript.enrolments}
-    if party not in step.answerers:
+    if party not in answerers_of(query, step, study):
         raise check_failed(f"{party} has no part in round {step.label}.")
     statement = submission.statement(party)
     require_signature(identities[party], "answer", statement, submission.signature, signer=party)
@@ -79,12 +79,12 @@ def check_account(
     require_signature(identity, "account", statement, submission.account_signature, signer=party)
 
 
-def check_moments(study: Study, terms: SumTerms, moments: NDArray[np.int64]) -> None:
+def check_moments(study: Study, terms: SumTerms, moments: NDArray[np.int64], rows: int) -> None:
     """Check 6 for moments: they agree with the public row count and with each other.
 
-    Every moment lies in its range, and the counts of every one-hot block and of every pair of blocks add up to the
-    row count, all within what the noise can do: the sum of m noise terms exceeds m times the packing's bound with
-    probability below 2**-64, so a false alarm is rarer than 2**-40.
+    `rows` are those of the parties present. Every moment lies in its range, and the counts of every one-hot block and
+    of every pair of blocks add up to the row count, all within what the noise can do: the sum of m noise terms exceeds
+    m times the packing's bound with probability below 2**-64, so a false alarm is rarer than 2**-40.
     """
     design = moment_design(study)
     if moments.min() < terms.low - terms.noise_bound or moments.max() > terms.high + terms.noise_bound:
@@ -92,18 +92,19 @@ def check_moments(study: Study, terms: SumTerms, moments: NDArray[np.int64]) -> 
     gram = np.zeros((design.width, design.width), dtype=np.int64)
     gram[design.asked()] = moments
     places = [place for _, place in design.block_slices()]
-    total = 4 * design.unit**2 * study.total_rows
+    total = 4 * design.unit**2 * rows
     blocks = [np.diag(gram)[place] for place in places]
     blocks += [gram[a, b] for i, a in enumerate(places) for b in places[i + 1 :]]
     for counts in blocks:
         _check_total(int(counts.sum()), total, counts.size * terms.noise_bound, SOMEBODY)
 
 
-def check_marginals(study: Study, terms: SumTerms, query: Tables, tables: Sequence[NDArray[np.int64]]) -> None:
+def check_marginals(study: Study, terms: SumTerms, query: SumMarginals, tables: Sequence[NDArray[np.int64]]) -> None:
     """Check 6 for marginals: every count lies in its range, every total agrees with the public row count, and
     overlapping marginals with each other, entry by entry; the bound is that of `check_moments`.
     """
-    _check_tables(study, query, tables, rows=study.total_rows, bound=terms.noise_bound, blame=SOMEBODY)
+    rows = query.present_rows(study)
+    _check_tables(study, query, tables, rows=rows, bound=terms.noise_bound, blame=SOMEBODY)
 
 
 def check_local_marginals(
@@ -135,12 +136,12 @@ def _check_tables(
                 raise check_failed(f"released marginals disagree with each other: {blame}.")
 
 
-def check_agreements(study: Study, terms: SumTerms, answer: Agreements) -> None:
+def check_agreements(study: Study, terms: SumTerms, answer: Agreements, rows: int) -> None:
     """Check 6 for agreements: every number lies in its range, and every three features are possible together: in each
     row one of their pairs agrees, or all three do, so of n rows ab + ac + bc >= n and ab + ac - bc <= n agree. No
     number's noise exceeds the packing's bound, but with probability 2^-64.
     """
-    rows, bound = study.total_rows, terms.noise_bound
+    bound = terms.noise_bound
     for numbers, most in ((answer.ones, terms.high), (answer.pairs.ravel(), rows)):
         if ((numbers < -bound) | (numbers > most + bound)).any():
             raise check_failed(f"a released agreement is out of range: {SOMEBODY}.")

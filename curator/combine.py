@@ -23,9 +23,9 @@ Payloads = Iterable[bytes]
 
 
 def combine(query: AnyQuery, step: Step, study: Study, payloads: Payloads, *, key: SecretKey, workers: int) -> Any:
-    """The roster's answer out of its parties' answers, in the order of the step's answerers.
+    """The answer of all who take part out of their own, in the roster's order.
 
-    Guarantee: of an encrypted sum nothing is decrypted but the product over all parties, in which the masks cancel.
+    Guarantee: of an encrypted sum nothing is decrypted but the product over all present, in which the masks cancel.
     """
     if isinstance(query, SumQuery):
         return query.split(add_up(query, step, study, payloads, key=key, workers=workers), study)
@@ -45,8 +45,7 @@ def add_up(
 
 
 def _check_moments(query: SumMoments, study: Study, terms: SumTerms, sums: NDArray[np.int64]) -> None:
-    del query
-    check_moments(study, terms, sums)
+    check_moments(study, terms, sums, query.present_rows(study))
 
 
 def _check_marginals(query: SumMarginals, study: Study, terms: SumTerms, sums: NDArray[np.int64]) -> None:
@@ -54,7 +53,7 @@ def _check_marginals(query: SumMarginals, study: Study, terms: SumTerms, sums: N
 
 
 def _check_agreements(query: SumAgreements, study: Study, terms: SumTerms, sums: NDArray[np.int64]) -> None:
-    check_agreements(study, terms, query.split(sums, study))
+    check_agreements(study, terms, query.split(sums, study), query.present_rows(study))
 
 
 def _read_marginals(query: LocalMarginals, step: Step, study: Study, payloads: Payloads) -> Any:
@@ -72,7 +71,8 @@ def _read_parents(query: ChooseParents, step: Step, study: Study, payloads: Payl
 
 
 def _stack(query: Synthesize, step: Step, study: Study, payloads: Payloads) -> Any:
-    pairs = zip(payloads, step.answerers, strict=True)
+    del step
+    pairs = zip(payloads, query.answerers(study), strict=True)
     return stack_rows([query.read_answer(payload, study, party) for payload, party in pairs])
 
 

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from synod.common.crypto.identity import Identity
+from synod.common.study.study import Study
+from synod.curator.events.event import Event, EventKind, event_of
+from synod.curator.records import State
 from synod.curator.store import Store
 
 Subject = bytes | str
@@ -44,6 +47,14 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
+class Gathering:
+    """Whom a study waits for before its next sum opens, and since when."""
+
+    parties: tuple[str, ...]
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """What all sessions of a curator share."""
 
@@ -56,10 +67,28 @@ class Context:
     sightings: dict[str, int] = field(default_factory=dict)
     waiting: dict[bytes, str] = field(default_factory=dict)
     """Why sessions wait before they try again, by the study's hash."""
+    skipped: dict[str, set[bytes]] = field(default_factory=dict)
+    gathering: dict[bytes, Gathering] = field(default_factory=dict)
+    tell: Callable[[Event], None] = lambda _: None
+    """Who is told of events; it never waits and never fails."""
+
+    def end_study(self, study: Study, outcome: State, reason: str = "") -> None:
+        """Ends a study, once, and tells of it."""
+        if self.store.end_study(study.digest(), outcome, reason):
+            self.tell(event_of(EventKind(outcome.value), study, now=self.clock()))
 
     def see(self, party: str) -> None:
-        """Notes that a party called; forgotten at a restart, after which parties call again within seconds."""
+        """Notes that a party called, which wakes the studies that wait for it; forgotten at a restart, after which
+        parties call again within seconds.
+        """
         self.sightings[party] = int(self.clock())
+        if waiting := [study for study, waited in self.gathering.items() if party in waited.parties]:
+            self.changes.announce(*waiting)
+
+    def is_here(self, party: str, study_hash: bytes, seconds: float) -> bool:
+        """Whether a party called so lately, and would hear of this study."""
+        seen = self.sightings.get(party)
+        return seen is not None and self.clock() - seen <= seconds and study_hash not in self.skipped.get(party, ())
 
     def release_folder(self, study_hash: bytes) -> Path:
         """Where a study's release is, once there is one."""

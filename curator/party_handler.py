@@ -8,18 +8,21 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.crypto.identity import fingerprint
 from synod.common.protocol.notices import (
+    LOST,
     DeclineReason,
+    lost_to,
     require_acknowledgement,
     require_decline,
     sign_announcement,
     sign_end,
 )
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries.parsing import AnyQuery, query_digest, read_query
+from synod.common.protocol.queries.parsing import AnyQuery, answerers_of, query_digest, read_query
 from synod.common.protocol.signed_query import SignedQuery
 from synod.common.protocol.steps import Step
 from synod.common.protocol.submission import AnsweredStep, Submission
@@ -27,8 +30,12 @@ from synod.common.protocol.transcript import Enrolment, Transcript, check_enrolm
 from synod.common.runtime.errors import Code, SynodError, check_failed
 from synod.curator.checks import check_account, check_header, check_payload
 from synod.curator.context import Context
+from synod.curator.events.event import EventKind, event_of
 from synod.curator.records import PendingStudy, SeenHead, State, StudyRecord
-from synod.curator.rotation import Witnessed, followed_by, follows, learn_rotations, witness
+from synod.curator.roster.losses import lose_revoked
+from synod.curator.roster.rotation import Witnessed, followed_by, follows, learn_rotations, witness
+
+MOST_TRANSCRIPTS = 16
 
 
 class MoveKind(Enum):
@@ -38,6 +45,7 @@ class MoveKind(Enum):
     ANSWER = "answer"
     CLOSE_PUBLISHED = "published"
     CLOSE_ABORTED = "aborted"
+    CLOSE_LOST = "lost"
 
 
 class DocumentKind(Enum):
@@ -61,13 +69,16 @@ CLOSING_MOVES = {State.PUBLISHED: MoveKind.CLOSE_PUBLISHED, State.ABORTED: MoveK
 
 @dataclass(frozen=True, slots=True)
 class NextMove:
-    """What a party may do next in a study; that the study is there, or has ended, with the curator's signature."""
+    """What a party may do next in a study; that the study is there, or has ended, with the curator's signature. Who is
+    asked to enrol is told who has.
+    """
 
     study_hash: bytes
     name: str
     kind: MoveKind
     label: str = ""
     signature: bytes = b""
+    enrolled: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +108,16 @@ class PartyHandler:
         self._context = context
         self._store = context.store
         self._queries: dict[tuple[bytes, str], AnyQuery] = {}
+        self._read_transcript = lru_cache(maxsize=MOST_TRANSCRIPTS)(read_transcript)  # as long as the roster
 
     def see(self, party: str, identity: bytes, head: SeenHead) -> str:
         """Notes that a party called, and the head of its ledger if that is signed by an identity of a roster; returns
         the fingerprint of that identity, or nothing.
         """
         self._context.see(party)
+        return self._note_head(party, identity, head)
+
+    def _note_head(self, party: str, identity: bytes, head: SeenHead) -> str:
         if not self._store.is_pinned(party, fingerprint(identity)) or not head.is_signed_by(identity):
             return ""
         self._store.see_head(identity, head)
@@ -110,35 +125,57 @@ class PartyHandler:
 
     def greet(self, party: str, identity: bytes, head: SeenHead, rotations: Sequence[bytes]) -> Witnessed:
         """Learns how the caller's identity was rotated, and says what was seen before of its ledger; that is told to an
-        identity alone that a roster pins, or that followed such a one.
+        identity alone that a roster pins, or that followed such a one. Whoever only greets is not here for a sum: its
+        ledger may be behind what it is told, or it is no daemon but a command that looks.
         """
         learn_rotations(self._store, party, rotations)
         told = witness(self._store, party, identity, head.ledger)
-        return told if self.see(party, identity, head) else Witnessed(None, identity, ())
+        return told if self._note_head(party, identity, head) else Witnessed(None, identity, ())
 
     def moves(self, party: str, signer: str, skip: set[bytes]) -> list[NextMove]:
         """The next moves of a party, one for each study at most; of ended studies those alone whose roster pins
         `signer`, the identity that has signed the caller's head, or one that it followed: no other could acknowledge
         the end. What it costs does not depend on how many studies of the party have ended.
         """
+        self._context.skipped[party] = skip
         keys = followed_by(self._store, party, signer)
         pending = self._store.pending_studies(party, keys, skip, most_ended=MOST_CLOSING_MOVES)
         return [move for study in pending if (move := self._move(party, study)) is not None]
 
     def _move(self, party: str, pending: PendingStudy) -> NextMove | None:
         study_hash, name = pending.study_hash, pending.name
-        if pending.outcome is not None:
+        if pending.outcome is not None and not self._ends_as_lost(party, study_hash, pending.outcome):
             signature = sign_end(self._context.identity, study_hash, pending.outcome.value)
             return NextMove(study_hash, name, CLOSING_MOVES[pending.outcome], signature=signature)
+        if pending.outcome is not None:
+            return self._close_lost(party, pending)
         if self._store.enrolment(study_hash, party) is None:
             signature = sign_announcement(self._context.identity, study_hash)
-            return NextMove(study_hash, name, MoveKind.ENROL, signature=signature)
+            enrolled = tuple(sorted(self._store.enrolled(study_hash)))
+            return NextMove(study_hash, name, MoveKind.ENROL, signature=signature, enrolled=enrolled)
         query = self._store.unanswered(study_hash)
-        if query is None or self._store.submission(study_hash, query.label, party) is not None:
-            return None
-        if party not in plan_study(self._store.study(study_hash).study).step(query.label).answerers:
-            return None
-        return NextMove(study_hash, name, MoveKind.ANSWER, query.label)
+        if query is not None and self._is_awaited(party, study_hash, query.label):
+            return NextMove(study_hash, name, MoveKind.ANSWER, query.label)
+        return self._close_lost(party, pending) if self._is_lost(party, study_hash) else None
+
+    def _close_lost(self, party: str, pending: PendingStudy) -> NextMove:
+        signature = sign_end(self._context.identity, pending.study_hash, lost_to(party))
+        return NextMove(pending.study_hash, pending.name, MoveKind.CLOSE_LOST, signature=signature)
+
+    def _ends_as_lost(self, party: str, study_hash: bytes, outcome: State | None) -> bool:
+        """Whether a study that goes on, or was published, did so without the party."""
+        return outcome in (None, State.PUBLISHED) and self._is_lost(party, study_hash)
+
+    def _is_awaited(self, party: str, study_hash: bytes, label: str) -> bool:
+        """Whether an open round waits for the party's answer."""
+        if self._store.submission(study_hash, label, party) is not None:
+            return False
+        record = self._store.study(study_hash)
+        step = plan_study(record.study).step(label)
+        return party in step.answerers and party in answerers_of(self._query(record, label), step, record.study)
+
+    def _is_lost(self, party: str, study_hash: bytes) -> bool:
+        return any(loss.party == party for loss in self._store.losses(study_hash))
 
     def require_known(self, party: str) -> None:
         """Refuses a caller that no study has on its roster."""
@@ -170,6 +207,9 @@ class PartyHandler:
             raise SynodError(Code.NOT_READY, f"{record.study.name} has ended ({record.outcome.value}).")
         self._store.add_enrolment(study_hash, enrolment)
         self._context.changes.announce(study_hash)
+        now, enrolled = self._context.clock(), self._store.enrolled(study_hash)
+        approved = event_of(EventKind.APPROVED, record.study, now=now, party=enrolment.name, enrolled=enrolled)
+        self._context.tell(approved)
 
     def open_round(self, party: str, submission: Submission) -> OpenRound:
         """The round that a submission is for, its header checked (1 to 3).
@@ -178,11 +218,12 @@ class PartyHandler:
         """
         record = self.record_for(party, submission.study_hash)
         envelope = self._store.transcript(submission.study_hash)
-        labels = [step.label for step in plan_study(record.study).steps]
+        skipped = self._store.skipped(submission.study_hash)
+        labels = [step.label for step in plan_study(record.study).steps if step.label not in skipped]
         has_ended = record.outcome is not None and not self.is_stored(party, submission)
         if envelope is None or submission.label not in labels or has_ended:
             raise SynodError(Code.NOT_READY, f"{record.study.name} has no such round open.")
-        transcript = read_transcript(envelope)
+        transcript = self._read_transcript(envelope)
         step = plan_study(record.study).step(submission.label)
         query = self._query(record, step.label)
         check_header(party, submission, study=record.study, transcript=transcript, query=query, step=step)
@@ -250,7 +291,8 @@ class PartyHandler:
         raise AssertionError("the step is the party's own")
 
     def decline(self, notice: Notice, reason: DeclineReason) -> None:
-        """Takes a party's no: not (yet) approved is noted, anything else ends the study.
+        """Takes a party's no: not (yet) approved is noted, anything else ends the study. A study that may lose a party
+        goes on without one that has revoked its approval, and what a lost party declines changes nothing.
 
         A certificate alone cannot end one, nor what the party signed for another purpose or study: the identity that
         the roster pins must have signed this study and this reason.
@@ -261,21 +303,27 @@ class PartyHandler:
             return
         self._require_identity(notice, record)
         require_decline(notice.identity, notice.party, notice.study_hash, reason, notice.signature)
-        if record.outcome is None:
-            self._store.end_study(notice.study_hash, State.ABORTED, f"{notice.party} declined: {TOLD[reason]}.")
+        if record.outcome is not None or self._is_lost(notice.party, notice.study_hash):
+            return
+        revoked = reason is DeclineReason.REVOKED
+        if not (revoked and lose_revoked(self._context, record, notice.party, f"{TOLD[reason]}.")):
+            self._context.end_study(record.study, State.ABORTED, f"{notice.party} declined: {TOLD[reason]}.")
             self._context.changes.announce(notice.study_hash, *(entry.name for entry in record.study.roster))
 
     def acknowledge(self, notice: Notice) -> None:
-        """Notes that a party knows of a study's end, so that it is told no more.
+        """Notes that a party knows of a study's end, or that it goes on without it, so that it is told no more.
 
         A certificate alone cannot keep an end from a party, nor can an acknowledgement of another study or end; and
         nobody can acknowledge one that is still to come.
         """
         record = self.record_for(notice.party, notice.study_hash)
         self._require_identity(notice, record)
-        if record.outcome is None:
+        if self._ends_as_lost(notice.party, notice.study_hash, record.outcome):
+            outcome = LOST
+        elif record.outcome is not None:
+            outcome = record.outcome.value
+        else:
             raise SynodError(Code.NOT_READY, f"{record.study.name} has not ended.", "Go on with it.")
-        outcome = record.outcome.value
         require_acknowledgement(notice.identity, notice.party, notice.study_hash, outcome, notice.signature)
         self._store.acknowledge(notice.study_hash, notice.party)
 

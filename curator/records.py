@@ -48,6 +48,15 @@ class OpenQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class Loss:
+    """A party that a study goes on without, why, and since when."""
+
+    party: str
+    reason: str
+    declared: int
+
+
+@dataclass(frozen=True, slots=True)
 class SeenHead:
     """The head of a party's ledger as it was signed; the party is held to it when it comes back."""
 

@@ -33,6 +33,7 @@ MOVE_KINDS = {
     MoveKind.ANSWER: pb.MOVE_KIND_ANSWER,
     MoveKind.CLOSE_PUBLISHED: pb.MOVE_KIND_CLOSE_PUBLISHED,
     MoveKind.CLOSE_ABORTED: pb.MOVE_KIND_CLOSE_ABORTED,
+    MoveKind.CLOSE_LOST: pb.MOVE_KIND_CLOSE_LOST,
 }
 DOCUMENT_KINDS = {
     pb.DOCUMENT_KIND_STUDY: DocumentKind.STUDY,
@@ -102,6 +103,7 @@ class PartyServicer(rpc.PartyServiceServicer):
                     kind=MOVE_KINDS[move.kind],
                     label=move.label,
                     signature=move.signature,
+                    enrolled=move.enrolled,
                 )
                 for move in moves
             ]
@@ -271,3 +273,10 @@ class StudyServicer(srpc.StudyServiceServicer):
         self._require_operator(call)
         self._handler.abort(request.name, by=caller_name(call))
         return spb.AbortStudyResponse()
+
+    @replies
+    async def LoseParty(self, request: spb.LosePartyRequest, call: Call) -> spb.LosePartyResponse:
+        """Goes on without a party."""
+        self._require_operator(call)
+        effect = self._handler.lose(request.study_hash, request.party, request.reason)
+        return spb.LosePartyResponse(effect=effect)

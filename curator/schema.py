@@ -62,4 +62,11 @@ CREATE INDEX unacknowledged ON rosters (party, key, study) WHERE acknowledged = 
 DELETE FROM enrolments;
 DELETE FROM heads WHERE length(identity) <> 32 OR length(ledger) <> 32 OR length(hash) <> 32 OR length(signature) <> 64;
 """,
+    """
+CREATE TABLE losses (
+    study BLOB NOT NULL, party TEXT NOT NULL, sequence INTEGER NOT NULL, reason TEXT NOT NULL,
+    declared INTEGER NOT NULL, PRIMARY KEY (study, party)
+);
+CREATE TABLE skips (study BLOB NOT NULL, label TEXT NOT NULL, PRIMARY KEY (study, label));
+""",
 )

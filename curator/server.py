@@ -31,10 +31,11 @@ from synod.common.runtime.settings import CuratorSettings
 from synod.common.runtime.watched import Watched
 from synod.common.runtime.wire import open_server, server_credentials
 from synod.curator.callers.access import Access
-from synod.curator.callers.quotas import MOST_CALLS, Quotas
+from synod.curator.callers.quotas import MOST_CALLS, MOST_CALLS_OF_A_NAME, Quotas
 from synod.curator.context import Changes, Context
+from synod.curator.events.webhook import telling
 from synod.curator.metrics import describe_curator
-from synod.curator.rotation import load_identity, require_current
+from synod.curator.roster.rotation import load_identity, require_current
 from synod.curator.rpc import PartyServicer, StudyServicer
 from synod.curator.store import Store
 from synod.curator.study_handler import StudyHandler
@@ -60,16 +61,20 @@ CALLERS = {
 async def serve(settings: CuratorSettings) -> None:
     """Serves until SIGTERM or SIGINT."""
     check_own_certificate(settings.tls, Role.CURATOR, None, now=datetime.now(UTC))
-    with exclusive_lock(settings.state), tell_health(settings.health) as tell:
+    with exclusive_lock(settings.state), tell_health(settings.health) as tell, telling(settings.webhook) as tell_event:
         identity = load_identity(settings)
         store = Store(settings.state)
         require_current(store, identity)
-        context = Context(store, identity, settings.state, Changes(), settings.workers, time.time)
+        context = Context(store, identity, settings.state, Changes(), settings.workers, time.time, tell=tell_event)
         studies = StudyHandler(context)
         tls, revoked = _watch_tls(settings), _watch_revocations(settings)
         access = Access(CALLERS, ca=lambda: tls.current().ca, revoked=revoked.current, clock=lambda: datetime.now(UTC))
         quotas = Quotas(lambda holder: holder.role is Role.OPERATOR or store.is_on_a_roster(holder.name))
-        server = open_server(most_calls=MOST_CALLS, interceptors=[access, quotas])
+        server = open_server(
+            most_calls=MOST_CALLS,
+            most_calls_of_a_connection=MOST_CALLS_OF_A_NAME,
+            interceptors=[access, quotas],
+        )
         party_pb2_grpc.add_PartyServiceServicer_to_server(PartyServicer(context), server)
         study_pb2_grpc.add_StudyServiceServicer_to_server(StudyServicer(studies, settings.operators), server)
         ready = health.aio.HealthServicer()
@@ -99,7 +104,9 @@ def _bind(server: grpc.aio.Server, settings: CuratorSettings, tls: Watched[TlsPa
         return int(server.add_secure_port(settings.listen, server_credentials(tls.current)))
     except RuntimeError:
         raise SynodError(
-            Code.UNREACHABLE, f"{settings.listen} cannot be bound.", "Another program may be listening there."
+            Code.UNREACHABLE,
+            f"{settings.listen} cannot be bound.",
+            "Another program may listen on that port: change `listen`, or stop it.",
         ) from None
 
 

@@ -5,47 +5,29 @@ keys are not in here: a stolen store shows ciphertexts only.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence, Set
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence, Set
 from functools import lru_cache
-from pathlib import Path
-from threading import RLock
 from typing import Any
 
 from synod.common.crypto.canonical import Json, canonical_bytes
-from synod.common.crypto.identity import fingerprint
-from synod.common.protocol.rotation import Rotation, recall_rotation
 from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import Enrolment
-from synod.common.runtime.errors import Code, SynodError, check_failed
-from synod.common.runtime.sqlite import open_database, storage_errors, transaction
+from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.study import Study, parse_study
-from synod.curator.records import OpenQuery, PendingStudy, SeenHead, State, StudyRecord
-from synod.curator.schema import MIGRATIONS
-
-STORE_FILE = "store.sqlite"
-NOT_APPROVED = "not-approved"
-MOST_LEDGERS = 16  # of one identity; a party makes a new one only when it has lost the one before
+from synod.curator.party_store import PartyStore
+from synod.curator.records import OpenQuery, PendingStudy, State, StudyRecord
 
 
-class Store:
+class Store(PartyStore):
     """The open store."""
-
-    def __init__(self, folder: Path) -> None:
-        self._connection = open_database(folder / STORE_FILE, create=True, migrations=MIGRATIONS)
-        self._lock = RLock()  # checks read on worker threads: none may see a transaction of the event loop half done
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._connection.close()
 
     # Studies
 
-    def add_study(self, study: Study, *, now: int) -> None:
-        """Adds a study; the same study again changes nothing."""
+    def add_study(self, study: Study, *, now: int) -> bool:
+        """Adds a study, and says whether it is new; the same study again changes nothing."""
         study_hash = study.digest()
         if self._rows("SELECT 1 FROM studies WHERE study = ?", study_hash):
-            return
+            return False
         self.check_name(study)
         document = canonical_bytes(study.to_json())
         with self._transaction():
@@ -57,6 +39,7 @@ class Store:
                 "INSERT INTO rosters (party, study, key) VALUES (?, ?, ?)",
                 [(entry.name, study_hash, entry.key) for entry in study.roster],
             )
+        return True
 
     def check_name(self, study: Study) -> None:
         """Refuses a study whose name another study has."""
@@ -108,7 +91,7 @@ class Store:
         """
         rows = self._rows(
             "SELECT study, name, outcome FROM studies INDEXED BY open_studies CROSS JOIN rosters USING (study)"
-            " WHERE outcome IS NULL AND party = ? ORDER BY created DESC, name",
+            " WHERE outcome IS NULL AND party = ? AND acknowledged = 0 ORDER BY created DESC, name",
             party,
         )
         statement = (
@@ -156,8 +139,10 @@ class Store:
             return State.RUNNING
         return State.KEYED if self.transcript(record.study_hash) else State.ENROLLING
 
-    def end_study(self, study_hash: bytes, outcome: State, reason: str = "") -> None:
-        """Ends a study once; a second end changes nothing. Answers are dropped, their hashes stay."""
+    def end_study(self, study_hash: bytes, outcome: State, reason: str = "") -> bool:
+        """Ends a study once, and says whether it did; a second end changes nothing. Answers are dropped, their hashes
+        stay.
+        """
         with self._transaction():
             changed = self._connection.execute(
                 "UPDATE studies SET outcome = ?, reason = ? WHERE study = ? AND outcome IS NULL",
@@ -165,6 +150,7 @@ class Store:
             ).rowcount
             if changed:
                 self._connection.execute("UPDATE submissions SET payload = x'' WHERE study = ?", (study_hash,))
+        return bool(changed)
 
     # Enrolment
 
@@ -206,8 +192,11 @@ class Store:
 
     # The log
 
-    def open_query(self, study_hash: bytes, label: str, body: bytes, *, signature: bytes, now: int) -> bytes | None:
-        """Logs a query before it is sent. Returns the answer if it has one.
+    def open_query(
+        self, study_hash: bytes, label: str, body: bytes, *, signature: bytes, now: int, lost: int | None = None
+    ) -> bytes | None:
+        """Logs a query before it is sent. Returns the answer if it has one. `lost` is how many parties a sum leaves
+        out: who takes part is fixed here, for good.
 
         A query that is in the log keeps the signature that it was first sent with. One that differs from the
         logged one stops the study: the recipe or a library has changed under it.
@@ -217,12 +206,18 @@ class Store:
             if bytes(rows[0][0]) != body:
                 raise SynodError(Code.CHECK_FAILED, f"on replay, the query of round {label} is not the logged one.")
             return None if rows[0][1] is None else bytes(rows[0][1])
-        self._write(
-            "INSERT INTO queries (study, label, sequence, body, signature, opened)"
-            " SELECT ?, ?, count(*) + 1, ?, ?, ? FROM queries WHERE study = ?",
-            study_hash, label, body, signature, now, study_hash,
-        )  # fmt: skip
+        with self._transaction():
+            assert lost in (None, len(self.losses(study_hash))), "nobody is lost between the question and its opening"
+            self._connection.execute(
+                "INSERT INTO queries (study, label, sequence, body, signature, opened)"
+                " SELECT ?, ?, count(*) + 1, ?, ?, ? FROM queries WHERE study = ?",
+                (study_hash, label, body, signature, now, study_hash),
+            )
         return None
+
+    def is_logged(self, study_hash: bytes, label: str) -> bool:
+        """Whether the query of a round is in the log."""
+        return bool(self._rows("SELECT 1 FROM queries WHERE study = ? AND label = ?", study_hash, label))
 
     def close_query(self, study_hash: bytes, label: str, answer: bytes) -> None:
         """Stores the answer to a logged query."""
@@ -308,84 +303,6 @@ class Store:
         """How many bytes of answers have come in."""
         rows = self._rows("SELECT header FROM submissions WHERE study = ?", study_hash)
         return sum(int(json.loads(header)["length"]) for (header,) in rows)
-
-    # Parties
-
-    def add_not_approved(self, study_hash: bytes, party: str) -> None:
-        """Notes that a party said that the study is not approved there."""
-        self._write("INSERT OR IGNORE INTO replies VALUES (?, ?, ?)", study_hash, party, NOT_APPROVED)
-
-    def said_not_approved(self, study_hash: bytes, party: str) -> bool:
-        """Whether the party said so."""
-        statement = "SELECT 1 FROM replies WHERE study = ? AND party = ? AND kind = ?"
-        return bool(self._rows(statement, study_hash, party, NOT_APPROVED))
-
-    def acknowledge(self, study_hash: bytes, party: str) -> None:
-        """Notes that a party knows of a study's end; before there is one, nothing is noted."""
-        statement = (
-            "UPDATE rosters SET acknowledged = 1 WHERE party = ? AND study ="
-            " (SELECT study FROM studies WHERE study = ? AND outcome IS NOT NULL)"
-        )
-        self._write(statement, party, study_hash)
-
-    def acknowledged(self, study_hash: bytes, party: str) -> bool:
-        """Whether the party knows of the study's end."""
-        statement = "SELECT 1 FROM rosters WHERE party = ? AND study = ? AND acknowledged = 1"
-        return bool(self._rows(statement, party, study_hash))
-
-    def see_head(self, identity: bytes, head: SeenHead) -> None:
-        """Keeps the highest head of a ledger; of an identity's ledgers the last few that were news."""
-        highest = self.highest_head(identity, head.ledger)
-        if highest is None or highest.sequence < head.sequence:
-            with self._transaction():
-                self._connection.execute(
-                    "INSERT OR REPLACE INTO heads VALUES (?, ?, ?, ?, ?)",
-                    (identity, head.ledger, head.sequence, head.hash, head.signature),
-                )
-                self._connection.execute(
-                    "DELETE FROM heads WHERE identity = ?1 AND rowid NOT IN"
-                    " (SELECT rowid FROM heads WHERE identity = ?1 ORDER BY rowid DESC LIMIT ?2)",
-                    (identity, MOST_LEDGERS),
-                )
-
-    def highest_head(self, identity: bytes, ledger: bytes) -> SeenHead | None:
-        """The highest head seen of a ledger."""
-        statement = "SELECT sequence, hash, signature FROM heads WHERE identity = ? AND ledger = ?"
-        rows = self._rows(statement, identity, ledger)
-        return SeenHead(ledger, *rows[0]) if rows else None
-
-    def add_rotation(self, rotation: Rotation) -> None:
-        """Keeps a checked rotation; the same again changes nothing, another one of the same key is refused."""
-        old, new = fingerprint(rotation.old), fingerprint(rotation.new)
-        with self._transaction():
-            rows = self._rows("SELECT new FROM rotations WHERE name = ? AND old = ?", rotation.name, old)
-            if rows and rows[0][0] != new:
-                raise check_failed(
-                    f"the identity of {rotation.name} was rotated to another key before.",
-                    "Two copies of one state are in use, or a key was stolen: stop, and ask by phone.",
-                )
-            self._connection.execute(
-                "INSERT OR IGNORE INTO rotations VALUES (?, ?, ?, ?)", (rotation.name, old, new, rotation.to_bytes())
-            )
-
-    def rotations(self, name: str) -> dict[bytes, Rotation]:
-        """The rotations of a name by their old keys."""
-        rows = self._rows("SELECT document FROM rotations WHERE name = ?", name)
-        known = [recall_rotation(json.loads(document)) for (document,) in rows]
-        return {rotation.old: rotation for rotation in known}
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with self._lock, transaction(self._connection):
-            yield
-
-    def _write(self, statement: str, *values: object) -> None:
-        with self._transaction(), storage_errors(None):
-            self._connection.execute(statement, values)
-
-    def _rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        with self._lock, storage_errors(None):
-            return self._connection.execute(statement, values).fetchall()
 
 
 def _record(row: tuple[Any, ...]) -> StudyRecord:

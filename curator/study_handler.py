@@ -18,8 +18,10 @@ from synod.common.runtime.errors import Code, SynodError, invalid
 from synod.common.runtime.files import erase_file, write_private_file
 from synod.common.runtime.jsontext import DocumentError, read_json
 from synod.common.study.study import Study, parse_study
-from synod.curator.context import Context
+from synod.curator.context import Context, Gathering
+from synod.curator.events.event import EventKind, event_of
 from synod.curator.records import OpenQuery, State, StudyRecord
+from synod.curator.roster.losses import awaited_answers, list_losses, lose_party
 from synod.curator.session import Session
 from synod.v1 import study_pb2 as pb
 
@@ -65,8 +67,9 @@ class StudyHandler:
         if self._store.has_ended(study.digest()):
             return study.digest()
         await self._make_key(study)
-        self._store.add_study(study, now=int(self._context.clock()))
-        log.info("study taken", extra={"study": study.name, "hash": study.digest().hex()})
+        if self._store.add_study(study, now=int(self._context.clock())):
+            log.info("study taken", extra={"study": study.name, "hash": study.digest().hex()})
+            self._context.tell(event_of(EventKind.WAITING, study, now=self._context.clock(), enrolled=set()))
         self._start(study)
         self._context.changes.announce(*(entry.name for entry in study.roster))
         return study.digest()
@@ -110,12 +113,18 @@ class StudyHandler:
         record = self._store.study_named(name)
         if record.outcome is not None:
             raise SynodError(Code.NOT_READY, f"{name} has ended already ({record.outcome.value}).")
-        self._store.end_study(record.study_hash, State.ABORTED, f"Aborted by {by}.")
+        self._context.end_study(record.study, State.ABORTED, f"Aborted by {by}.")
         if session := self._sessions.pop(record.study_hash, None):
             session.cancel()
         self._context.waiting.pop(record.study_hash, None)
         self._drop_key(record.study)
         self._context.changes.announce(record.study_hash, *(entry.name for entry in record.study.roster))
+
+    def lose(self, study_hash: bytes, party: str, reason: str) -> str:
+        """Declares a party lost; says in one sentence what follows."""
+        effect = lose_party(self._context, self._store.study(study_hash), party, reason)
+        log.info("party lost", extra={"study": self._store.study(study_hash).study.name, "party": party})
+        return effect
 
     def _start(self, study: Study) -> None:
         study_hash = study.digest()
@@ -177,17 +186,30 @@ class StudyHandler:
             answer_bytes=self._store.answer_bytes(record.study_hash),
             halted=self._halted.get(record.study_hash, "") if record.outcome is None else "",
             waiting=self._context.waiting.get(record.study_hash, "") if record.outcome is None else "",
+            losses=[
+                pb.Loss(party=loss.party, since=since, reason=loss.reason, unix_seconds=loss.declared)
+                for loss, since in list_losses(self._store, record.study)
+            ],
+            gathering=self._gathering(record).parties,
         )
 
+    def _gathering(self, record: StudyRecord) -> Gathering:
+        """Whom the study waits for before its next sum opens."""
+        found = self._context.gathering.get(record.study_hash) if record.outcome is None else None
+        return found or Gathering((), 0)
+
     def _describe_parties(self, record: StudyRecord, query: OpenQuery | None) -> Iterator[pb.PartyStatus]:
-        enrolled = self._store.enrolled(record.study_hash)
+        enrolled, gathering = self._store.enrolled(record.study_hash), self._gathering(record)
+        asked = awaited_answers(self._store, record, query) if query else ()
         for entry in record.study.roster:
             is_enrolled = entry.name in enrolled
             since = 0
             if record.outcome is None and not is_enrolled:
                 since = record.created
-            elif query and entry.name not in self._store.submitters(record.study_hash, query.label):
-                since = query.opened if entry.name in plan_study(record.study).step(query.label).answerers else 0
+            elif query and entry.name in asked:
+                since = query.opened
+            elif entry.name in gathering.parties:
+                since = gathering.since
             yield pb.PartyStatus(
                 name=entry.name,
                 enrolled=is_enrolled,

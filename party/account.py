@@ -28,16 +28,18 @@ class ApprovalState(Enum):
     REVOKED = "revoked"
     PUBLISHED = "published"
     ABORTED = "aborted"
+    LOST = "lost"
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """One answered step."""
+    """One answered step; `present` are the places of those who took part in its sum, where not everybody did."""
 
     label: str
     query: str
     transcript: str
     cost: Cost
+    present: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,13 @@ class Approval:
     def spent(self) -> Cost:
         """What its answers cost."""
         return Cost.total(charge.cost for charge in self.charges)
+
+    @property
+    def still_present(self) -> tuple[int, ...]:
+        """The places of those who took part in the last sum that was answered; empty as long as everybody did. Who is
+        left out stays out, so the last list is the shortest.
+        """
+        return next((charge.present for charge in reversed(self.charges) if charge.present), ())
 
     @property
     def held(self) -> Cost:
@@ -199,7 +208,8 @@ def _apply_to_study(approvals: Mapping[str, Approval], entry: Entry) -> Approval
             )
         case "charged":
             approval = approvals[entry["study"]]
-            charge = Charge(entry["label"], entry["query"], entry["transcript"], Cost.parse(entry["cost"]))
+            cost, present = Cost.parse(entry["cost"]), tuple(entry.get("present", ()))
+            charge = Charge(entry["label"], entry["query"], entry["transcript"], cost, present)
             return replace(approval, charges=(*approval.charges, charge))
         case "revoked" | "closed":
             state = ApprovalState(entry.get("outcome", ApprovalState.REVOKED.value))

@@ -21,9 +21,10 @@ from synod.common.crypto.paillier import encrypt_all
 from synod.common.models.gaussian import draw_rows
 from synod.common.privacy.coins import Coins
 from synod.common.protocol.heads import StatedHeads
-from synod.common.protocol.queries.base import SumQuery, SumTerms, sample_runs
+from synod.common.protocol.queries.base import SumQuery, SumTerms
 from synod.common.protocol.queries.marginals import LocalMarginals
 from synod.common.protocol.queries.moments import SumMoments, moment_design
+from synod.common.protocol.queries.noise_runs import sample_runs
 from synod.common.protocol.queries.parents import ChooseParents
 from synod.common.protocol.queries.parsing import AnyQuery
 from synod.common.protocol.queries.rows import Synthesize
@@ -102,9 +103,9 @@ def answer_sum(query: SumQuery[Any], asked: Round, columns: Columns, *, secrets:
     """This party's encrypted, blinded, noisy part of a sum: concatenated ciphertexts.
 
     Guarantee: neighbours differ in the replaced rows of one unit, row counts are public. To the curator, with its
-    private key and up to t colluding parties, the roster's answers reveal nothing but the sum over the other parties
-    plus at least one full share of noise of the law that the step's cost and the query's sensitivity call for. Both
-    come from the approved study, never from the curator.
+    private key and up to t colluding parties, the answers of S, who are present by the question, reveal nothing but the
+    sum over the other parties of S plus at least one full share of noise of the law that the step's cost and the
+    query's sensitivity call for. Both come from the approved study, never from the curator.
     """
     assert query.kind is asked.step.kind
     terms = query.terms(asked.step, asked.study)
@@ -113,6 +114,7 @@ def answer_sum(query: SumQuery[Any], asked: Round, columns: Columns, *, secrets:
     plaintexts = blind(
         pack(terms.layout(asked.study.key_bits), values, key.n),
         index=asked.index,
+        present=query.places(asked.study),
         secret=secrets.exchange_key(),
         exchanges=[enrolment.exchange for enrolment in asked.transcript.enrolments],
         transcript=asked.transcript_hash,

@@ -86,8 +86,9 @@ class CheckedStudy:
     source: tuple[bytes, ...]
 
 
-def check_study(settings: PartySettings, study: Study) -> CheckedStudy:
-    """Checks a resolved study against policy, budget and table. Reserves and keeps nothing.
+def check_study(settings: PartySettings, study: Study, *, show_values: bool = False) -> CheckedStudy:
+    """Checks a resolved study against policy, budget and table. Reserves and keeps nothing. With `show_values`
+    what does not fit comes with examples, for the operator's own terminal.
 
     Guarantee: where the configuration names a unit of privacy, none has more rows in the table than the study's
     `max_rows_per_unit`; where the study counts on several rows, it names one.
@@ -101,7 +102,14 @@ def check_study(settings: PartySettings, study: Study) -> CheckedStudy:
         account.check_room(settings.dataset, cost, settings.cap, delta=settings.shown_delta)
         unit = Unit(settings.unit, study.max_rows_per_unit) if settings.unit is not None else None
         rows = study.roster[study.index_of(settings.name)].rows
-        snapshot = read_table(settings.source, codings_of(study), unit=unit, expected_rows=rows)
+        snapshot = read_table(
+            settings.source,
+            codings_of(study),
+            unit=unit,
+            expected_rows=rows,
+            layout=settings.format,
+            show_values=show_values,
+        )
         source = tuple(ledger.seal(mark) for mark in mark_source(settings.source, snapshot))
         account.check_source(settings.dataset, source)
     finally:

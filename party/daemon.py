@@ -8,24 +8,23 @@ import random
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
 
 from synod.common.crypto.certificates import ExpiryReminder
 from synod.common.crypto.identity import Identity, fingerprint, verify
 from synod.common.protocol.heads import Head, LedgerBehindError
-from synod.common.protocol.notices import DeclineReason, require_announcement, require_end
+from synod.common.protocol.notices import DeclineReason, lost_to, require_announcement, require_end
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import QUERIES, parse_query
 from synod.common.protocol.signed_query import SignedQuery
 from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import PROTOCOL
-from synod.common.runtime.errors import Code, SynodError, check_failed, refused
-from synod.common.runtime.jsontext import DocumentError, read_json
+from synod.common.runtime.errors import Code, SynodError, refused
 from synod.common.runtime.settings import PartySettings
-from synod.common.study.study import parse_study
+from synod.common.study.study import Study
 from synod.party.account import ApprovalState
 from synod.party.approval import check_study, reserve, snapshot_folder
 from synod.party.client import CuratorClient, Greeting
+from synod.party.inbox.announced import forget_announced, hear_again, keep_announced, read_announced_study
 from synod.party.ledger import Ledger
 from synod.party.rotation import check_not_rotated, own_keys
 from synod.party.rounds import Responder, answer_round, check_round, enrol, next_step, open_approval, read_agreed
@@ -46,6 +45,7 @@ RETRIED = (Code.UNREACHABLE, Code.UNAUTHENTICATED, Code.STORAGE, Code.INTERNAL)
 OUTCOMES = {
     pb.MOVE_KIND_CLOSE_PUBLISHED: ApprovalState.PUBLISHED,
     pb.MOVE_KIND_CLOSE_ABORTED: ApprovalState.ABORTED,
+    pb.MOVE_KIND_CLOSE_LOST: ApprovalState.LOST,
 }
 
 
@@ -226,7 +226,9 @@ class Daemon:
         if move.kind == pb.MOVE_KIND_ENROL:
             require_announcement(self._curator_key, move.study_hash, move.signature)
         elif move.kind in OUTCOMES:
-            require_end(self._curator_key, move.study_hash, OUTCOMES[move.kind].value, move.signature)
+            outcome = OUTCOMES[move.kind]
+            end = lost_to(self._settings.name) if outcome is ApprovalState.LOST else outcome.value
+            require_end(self._curator_key, move.study_hash, end, move.signature)
 
     def _carry_out(self, move: pb.Move) -> None:
         match move.kind:
@@ -234,7 +236,7 @@ class Daemon:
                 self._enrol(move)
             case pb.MOVE_KIND_ANSWER:
                 self._answer(move)
-            case pb.MOVE_KIND_CLOSE_PUBLISHED | pb.MOVE_KIND_CLOSE_ABORTED:
+            case pb.MOVE_KIND_CLOSE_PUBLISHED | pb.MOVE_KIND_CLOSE_ABORTED | pb.MOVE_KIND_CLOSE_LOST:
                 self._close(move)
             case _:
                 raise refused("the curator asks for a move of no known kind.")
@@ -253,21 +255,35 @@ class Daemon:
     def _enrol(self, move: pb.Move) -> None:
         if move.study_hash.hex() not in self._ledger.account().approvals:
             if not self._auto_approves:
+                self._keep_announced(move)
                 raise SynodError(
                     Code.NOT_READY,
                     f"the study {move.study_name} waits for approval here.",
-                    "Run `synod party approve STUDY`.",
+                    "See `synod party studies`.",
                 )
-            self._approve_automatically(move.study_hash)
+            self._approve_automatically(move)
         approval = open_approval(self._ledger, move.study_hash)
         self._client.enrol(move.study_hash, enrol(self._responder, approval), self._ledger.head())
         log.info("enrolled", extra={"study": move.study_name})
 
-    def _approve_automatically(self, study_hash: bytes) -> None:
-        document = self._client.document(study_hash, pb.DOCUMENT_KIND_STUDY)
-        study = parse_study(_read_json(document), "the curator's study").resolve()
-        if study.digest() != study_hash:
-            raise refused("the curator's study does not have the hash that it is announced with.")
+    def _keep_announced(self, move: pb.Move) -> None:
+        """Keeps an announced study for the operator to look at; what cannot be kept is said, and holds up nothing."""
+        folder, now = self._settings.state, self._now()
+        try:
+            if not hear_again(folder, move.study_hash, move.enrolled, now=now):
+                study = self._announced_study(move.study_hash)
+                keep_announced(folder, study, curator=self._curator_key, signature=move.signature, now=now)
+                hear_again(folder, move.study_hash, move.enrolled, now=now)
+        except SynodError as error:
+            if error.code in (Code.UNREACHABLE, Code.UNAUTHENTICATED):
+                raise
+            self._complain(move, error)
+
+    def _announced_study(self, study_hash: bytes) -> Study:
+        return read_announced_study(self._client.document(study_hash, pb.DOCUMENT_KIND_STUDY), study_hash)
+
+    def _approve_automatically(self, move: pb.Move) -> None:
+        study = self._announced_study(move.study_hash)
         try:
             reserve(self._settings, check_study(self._settings, study), now=self._now())
         except SynodError as error:
@@ -276,6 +292,7 @@ class Daemon:
             # Whether a table fits is a fact about its rows: it is told once, not to study after study.
             self._auto_approves = not isinstance(error, TableError)
             log.warning("not approved", extra={"study": study.name, "why": str(error)})
+            self._keep_announced(move)
             raise SynodError(
                 Code.NOT_READY,
                 "the study is not approved here.",
@@ -316,9 +333,16 @@ class Daemon:
         self._require_answered(move.study_hash, outcome)
         self._ledger.end_study(move.study_hash, outcome, now=self._now())
         drop_snapshot(snapshot_folder(self._settings, move.study_hash))
+        self._forget_announced(move)
         self._client.acknowledge(move.study_hash, outcome.value, self._ledger.head())
         self._finished.add(move.study_hash)
         log.info("study ended", extra={"study": move.study_name, "outcome": outcome.value})
+
+    def _forget_announced(self, move: pb.Move) -> None:
+        try:
+            forget_announced(self._settings.state, move.study_hash)
+        except SynodError as error:  # the ledger has the end, and nothing rests on the list
+            self._complain(move, error)
 
     def _require_answered(self, study_hash: bytes, outcome: ApprovalState) -> None:
         """Nothing is published without every answer of this party: a ledger that lacks one must not free its cost."""
@@ -351,10 +375,3 @@ def check_not_behind(ledger: Ledger, identity: Identity, seen: pb.LedgerHead) ->
         return  # not signed by us, so it says nothing about our ledger
     if ledger.hash_at(head.sequence) != head.hash:
         raise LedgerBehindError("the curator has seen")
-
-
-def _read_json(document: bytes) -> Any:
-    try:
-        return read_json(document)
-    except DocumentError as error:
-        raise check_failed(f"a document of the curator's {error.reason}.") from None

@@ -1,24 +1,28 @@
 """`synod party doctor`: what can go wrong between a party and its curator, in the order in which it would.
 
-Certificate, name, port, identity, ledger, curator, ledger's age, clock, roster, and on request a study: each with its
-remedy. Changes nothing.
+Certificate, keys, table, name, port, identity, ledger, curator, ledger's age, clock, roster, and on request a study:
+each with its remedy. Of the table the header alone is read. Changes nothing.
 """
 
+import os
 import socket
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from synod.common.crypto.certificates import Role, check_own_certificate, describe_expiry
+from synod.common.crypto.certificates import Role, check_own_certificate, days_left, describe_expiry
 from synod.common.crypto.identity import fingerprint
-from synod.common.runtime.errors import Code, SynodError, check_failed, refused
+from synod.common.runtime.errors import Code, SynodError, check_failed, invalid, refused
 from synod.common.runtime.settings import PartySettings
 from synod.common.study.study import Study
-from synod.party.approval import check_study, load_identity
+from synod.party.approval import check_study, identity_path, load_identity
 from synod.party.client import CuratorClient, Greeting
 from synod.party.daemon import ANOTHER_CURATOR, LARGEST_SKEW_SECONDS, check_not_behind
-from synod.party.ledger import Ledger
+from synod.party.inbox.announced import list_announced
+from synod.party.ledger import LEDGER_FILE, Ledger
 from synod.party.rotation import check_not_rotated, require_current
+from synod.party.table.source import read_header
 
 CONNECT_SECONDS = 5.0
 
@@ -39,6 +43,8 @@ def examine(settings: PartySettings, study: Study | None, *, now: datetime) -> I
     yield certificate
     if certificate.error is None:
         yield from (Diagnosis("certificate", told, warns=True) for told in describe_expiry(settings.tls, now=now))
+    yield from _look_at_keys(settings)
+    yield from _look_at_table(settings, study)
     host, port = settings.address.rsplit(":", 1)
     name = _try("name", lambda: _look_up(host, settings.proxy))
     yield name
@@ -62,7 +68,49 @@ def examine(settings: PartySettings, study: Study | None, *, now: datetime) -> I
 
 def _check_certificate(settings: PartySettings, now: datetime) -> str:
     check_own_certificate(settings.tls, Role.PARTY, settings.name, now=now)
-    return f"valid, for {settings.name}"
+    days = days_left(settings.tls, now=now)
+    return f"valid, for {settings.name}, for {days['own']} more days; its authority's for {days['authority']}"
+
+
+def _look_at_keys(settings: PartySettings) -> Iterator[Diagnosis]:
+    """Who may read the files that make this party: their owner, and a group only where it is not the owner who runs
+    this, as under systemd.
+    """
+    secret = [settings.tls.key, identity_path(settings), settings.state / LEDGER_FILE]
+    exposed = False
+    for path in [path for path in secret if path.exists()]:
+        found = path.stat()
+        who = 0o077 if found.st_uid == os.geteuid() else 0o007
+        if found.st_mode & who:
+            exposed = True
+            told = f"others may read or change {path} (mode {stat.S_IMODE(found.st_mode):04o}). Run `chmod 600 {path}`."
+            yield Diagnosis("keys", told, warns=True)
+    if not exposed:
+        yield Diagnosis("keys", "readable by nobody else")
+
+
+def _look_at_table(settings: PartySettings, study: Study | None) -> Iterator[Diagnosis]:
+    """Whether the table can be opened, and has the columns that the configuration, the given study and the announced
+    ones name.
+    """
+    try:
+        header = set(read_header(settings.source, settings.format))
+    except SynodError as error:
+        yield Diagnosis("table", "", error)
+        return
+    named = [*(settings.columns or ()), *([settings.unit] if settings.unit is not None else [])]
+    missing = [name for name in named if name not in header]
+    if missing:
+        told = f"{settings.source.name} has no column {missing[0]}, which the configuration names."
+        yield Diagnosis("table", "", invalid(told, "Correct `columns` or `unit`, or the table."))
+    else:
+        yield Diagnosis("table", f"{settings.source.name} can be read, with {len(header)} columns")
+    announced = [] if study else [one.study for one in list_announced(settings.state, settings.curator)]
+    for asked in [study] if study else announced:
+        lacking = [attribute.name for attribute in asked.attributes if attribute.name not in header]
+        if lacking:
+            more = f" and {len(lacking) - 1} others" if len(lacking) > 1 else ""
+            yield Diagnosis("table", f"it has no column {lacking[0]}{more} that {asked.name} asks for.", warns=True)
 
 
 def _try(what: str, check: Callable[[], str]) -> Diagnosis:

@@ -348,12 +348,12 @@ class Ledger:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """All or nothing; what could not be read again is never stored."""
-        with transaction(self._connection), storage_errors(None):
+        with transaction(self._connection), storage_errors(self._connection):
             yield
             self.account()
 
     def _rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        with storage_errors(None):
+        with storage_errors(self._connection):
             return self._connection.execute(statement, values).fetchall()
 
     def _check_chain(self) -> None:

@@ -1,11 +1,11 @@
 """Pairwise masks: what hides one party's plaintexts from the curator, who holds the Paillier key.
 
 For each pair of parties, a key agreed by X25519 is stretched under T, the pair, the round and Q into one mask in
-Z_n per ciphertext; the lower index adds it, the higher subtracts it, so that masks cancel in the sum of the whole
-roster and in nothing less. A party that was told another T, round or Q derives another mask.
+Z_n per ciphertext; the lower index adds it, the higher subtracts it, so that masks cancel in the sum of all who are
+present and in nothing less. A party that was told another T, round or Q derives another mask; who is present is in Q.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -51,6 +51,7 @@ def blind(
     plaintexts: Sequence[int],
     *,
     index: int,
+    present: Collection[int],
     secret: bytes,
     exchanges: Sequence[bytes],
     transcript: bytes,
@@ -58,14 +59,15 @@ def blind(
     query: bytes,
     modulus: int,
 ) -> list[int]:
-    """Adds this party's masks against every other party to its plaintexts, modulo n.
+    """Adds this party's masks against every other party that is present to its plaintexts, modulo n.
 
-    Guarantee: to anyone who lacks both secrets of at least one pair (this party, another honest party), the result is
-    computationally indistinguishable from uniform in Z_n; summed over the whole roster the masks vanish.
+    Guarantee: to anyone who lacks both secrets of at least one pair (this party, another honest party that is present),
+    the result is computationally indistinguishable from uniform in Z_n; summed over all who are present, each told the
+    same Q, the masks vanish. A pair keeps its places in the roster, whoever is lost.
     """
     blinded = list(plaintexts)
     for other, exchange in enumerate(exchanges):
-        if other == index:
+        if other == index or other not in present:
             continue
         pair = (min(index, other), max(index, other))
         key = mask_key(secret, exchange, pair=pair, transcript=transcript, label=label, query=query)

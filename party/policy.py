@@ -19,10 +19,10 @@ def check_policy(settings: PartySettings, study: Study, *, own_key: str) -> Cost
 
     1. this party is on the roster, under its own key, and the curator's key is not; 2. the method is allowed; 3. a
     study with delta is allowed at all, no delta of the policy is too large for this party's rows, and the cost is
-    within the cap of its kind for one study; 4. the collusion threshold, the number of parties and the key size are
-    high enough; 5. only allowed columns are asked for, and never the unit of privacy, which is there where the study
-    counts on units of several rows; 6. answers of its own are allowed if the method needs them; 7. no step can ask for
-    more numbers than allowed, and the study is feasible.
+    within the cap of its kind for one study; 4. the collusion threshold, the number of parties, those that may be lost
+    not counted, and the key size are high enough; 5. only allowed columns are asked for, and never the unit of privacy,
+    which is there where the study counts on units of several rows; 6. answers of its own are allowed if the method
+    needs them; 7. no step can ask for more numbers than allowed, and the study is feasible.
     """
     # 1
     entries = {entry.name: entry for entry in study.roster}
@@ -46,7 +46,8 @@ def check_policy(settings: PartySettings, study: Study, *, own_key: str) -> Cost
     _check_cost(settings, study, cost)
     # 4
     _require("collusion", study.collusion, "min_collusion", settings.min_collusion)
-    _require("the number of parties", len(study.roster), "min_parties", settings.min_parties)
+    left = "the number of parties that may be left" if study.may_lose else "the number of parties"
+    _require(left, study.fewest_parties, "min_parties", settings.min_parties)
     _require("key_bits", study.key_bits, "min_key_bits", settings.min_key_bits)
     # 5
     if settings.columns is not None:

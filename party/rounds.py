@@ -11,8 +11,8 @@ from synod.common.crypto.identity import Identity, fingerprint
 from synod.common.crypto.paillier import check_public_key
 from synod.common.protocol.heads import check_not_rolled_back, check_own_heads
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries.base import check_within
-from synod.common.protocol.queries.parsing import query_digest
+from synod.common.protocol.queries.base import SharedQuery, check_within
+from synod.common.protocol.queries.parsing import AnyQuery, query_digest
 from synod.common.protocol.signed_query import SignedQuery, require_query_signature
 from synod.common.protocol.steps import Step
 from synod.common.protocol.submission import AnsweredStep, Submission, digest_of
@@ -46,8 +46,12 @@ def check_round(
     2. it is of the approved study and roster, and its curator is nobody on it; 3. this party's own entry is in it,
     unaltered, and this ledger has the heads that it states; 4. the Paillier key is sound; 5. no other transcript was
     answered for this study; 6. the label is the next planned step; 7. the query is of the planned kind, and no larger
-    than plan and policy allow; 8. that curator has signed T, the label and Q; 9. no other party's ledger is behind what
-    this party has witnessed of it.
+    than plan and policy allow; 8. this party is among those who are present, and so is nobody whom an earlier sum went
+    without; 9. that curator has signed T, the label and Q; 10. no other party's ledger is behind what this party has
+    witnessed of it.
+
+    How many must be present is a check of the query itself. By 6 a party answers a label once, so under one list: the
+    sums of a label that can be opened have no honest party in common (docs/privacy.md, 6).
 
     Guarantee: who lacks the curator's identity key, such as the transport authority or a thief of the curator's TLS
     key, can repeat a question that the curator asked, which gets the same answer, and can ask no other.
@@ -70,9 +74,11 @@ def check_round(
     check_within(query, step, study)
     check_cells(query.size(study).numbers, responder.max_cells)
     # 8
+    check_present(query, index, approval, study)
+    # 9
     query_hash = query_digest(query, step, study)
     require_query_signature(transcript.curator, transcript_hash, label, query_hash, signed.signature)
-    # 9
+    # 10
     for other in _others(responder, transcript):
         known = responder.ledger.witnessed(other.identity, other.heads.approved.ledger)
         check_not_rolled_back(other.name, other.heads, known)
@@ -83,6 +89,17 @@ def check_cells(numbers: int, max_cells: int) -> None:
     """Refuses a question with more numbers than this party's policy allows."""
     if numbers > max_cells:
         raise refused(f"the query asks for {numbers} numbers; `max_cells` is {max_cells}.")
+
+
+def check_present(query: AnyQuery, index: int, approval: Approval, study: Study) -> None:
+    """Refuses a sum that this party is not in, or that somebody is back in whom an earlier one went without."""
+    if not isinstance(query, SharedQuery):
+        return
+    places, before = query.places(study), approval.still_present
+    if index not in places:
+        raise refused("the query is of others, without this party.")
+    if before and not set(places) <= set(before):
+        raise refused("the query is of a party that an earlier sum went without.")
 
 
 def read_agreed(responder: Responder, study: Study, envelope: bytes) -> Transcript:
@@ -138,6 +155,8 @@ def answer_round(responder: Responder, approval: Approval, asked: Round, snapsho
         "cost": str(charge.cost),
         "answer": submission.digest.hex(),
     }
+    if isinstance(asked.query, SharedQuery) and asked.query.present:
+        entry["present"] = list(asked.query.present)
     responder.ledger.charge(asked.transcript.study_hash, entry, StoredAnswer(submission.to_json(), payload), now=now)
 
 

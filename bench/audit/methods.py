@@ -28,7 +28,7 @@ from synod.common.protocol.queries.marginals import LocalMarginals
 from synod.common.protocol.steps import QueryKind, Step
 from synod.common.study.study import Study, known_methods
 from synod.curator.inference import gaussian as gaussian_fit
-from synod.curator.methods.base import Publication, finish_at_once, publish
+from synod.curator.methods.base import Parties, Publication, finish_at_once, publish
 from synod.deploy.simulate import InProcessParties
 from synod.party.answer import SUMMANDS, noisy_values
 from synod.party.count.tables import exact_counts
@@ -50,7 +50,7 @@ KEYS = {"beta": "0.1", "parameter_cells": 4, "table_cells": [4, 4]}
 
 
 @dataclass
-class Witness:
+class Witness(Parties):
     """Parties in one process whose curator knows all but the honest one, and notes what it gets of that one."""
 
     inner: InProcessParties

@@ -5,8 +5,8 @@ travel as strings, so that no two implementations can round them differently.
 """
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
+from json.encoder import encode_basestring
 
 Json = None | bool | int | str | Sequence["Json"] | Mapping[str, "Json"]
 
@@ -25,8 +25,12 @@ def canonical_hash(value: Json) -> bytes:
 
 def _write(value: Json) -> str:
     match value:
-        case None | bool() | str():
-            return json.dumps(value, ensure_ascii=False)
+        case str():
+            return encode_basestring(value)  # as `json.dumps` writes it, without making an encoder for each text
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
         case int():
             if abs(value) > LARGEST_INTEGER:
                 raise ValueError("an integer beyond 2**53 - 1 has no canonical form")

@@ -187,8 +187,7 @@ def describe_expiry(files: TlsFiles, *, now: datetime) -> list[str]:
     An authority that has signed others' certificates, and not one's own, is on its way out or in, and is not told of.
     """
     told: list[str] = []
-    own, authorities = _load(files.certificate), read_authorities(files.ca)
-    issuer = find_issuer(own, authorities) or authorities[0]
+    own, issuer = _own_and_issuer(files)
     for path, certificate in ((files.certificate, own), (files.ca, issuer)):
         until = certificate.not_valid_after_utc
         if now > until:
@@ -200,9 +199,16 @@ def describe_expiry(files: TlsFiles, *, now: datetime) -> list[str]:
 
 
 def days_left(files: TlsFiles, *, now: datetime) -> dict[str, int]:
-    """The whole days that one's own certificate and the authority's are still valid; negative after their end."""
-    paths = {"own": files.certificate, "authority": files.ca}
-    return {which: (_load(path).not_valid_after_utc - now).days for which, path in paths.items()}
+    """The whole days that one's own certificate and that of the authority that signed it are still valid; negative
+    after their end.
+    """
+    own, issuer = _own_and_issuer(files)
+    return {which: (one.not_valid_after_utc - now).days for which, one in (("own", own), ("authority", issuer))}
+
+
+def _own_and_issuer(files: TlsFiles) -> tuple[x509.Certificate, x509.Certificate]:
+    own, authorities = _load(files.certificate), read_authorities(files.ca)
+    return own, find_issuer(own, authorities) or authorities[0]
 
 
 class ExpiryReminder:

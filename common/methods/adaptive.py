@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from math import comb, isqrt
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -28,9 +28,11 @@ SHARES = {
     3: (Decimal("0.38"), Decimal("0.10"), Decimal("0.52")),
     5: (Decimal("0.30"), Decimal("0.08"), Decimal("0.26"), Decimal("0.08"), Decimal("0.28")),
 }
+USUAL_GROUPS = 16
 # What part of a one-way table's rows noise puts into wrong cells, were the whole budget spent on these tables. Above
-# the first there are one-way tables only: pairs of Adult do harm from 0.05 on, those of strongly dependent columns help
-# beyond it. Above the second, two stages were no better than one. At the third, one-way tables would get all.
+# the first, in at most 16 groups, there are one-way tables only: pairs of Adult do harm from 0.05 on, those of strongly
+# dependent columns help beyond it, and fine bins of a number, which pairs are not counted in, say nothing about pairs.
+# Above the second, two stages were no better than one. At the third, one-way tables would get all.
 ONES_ONLY, ONE_STAGE, ALL_TO_ONES = Fraction(1, 10), Fraction(1, 100), Fraction(1, 20)
 LEAST_ONES, MOST_ONES = Decimal("0.30"), Decimal("0.65")
 PURE_LOOK = Decimal("0.15")
@@ -51,6 +53,7 @@ class Adaptive(Method):
 
     name: Literal["adaptive"]
     version: Literal[1] = 1
+    allows_losses: ClassVar[bool] = True
     rounds: Literal["auto", 1, 3, 5] = "auto"
     split: Parts | Auto = "auto"
     max_model_cells: ModelCells | Auto = "auto"
@@ -64,6 +67,9 @@ class Adaptive(Method):
         if not isinstance(attribute, dict) or attribute.get("type") not in ("integer", "real"):
             return attribute
         low, high = attribute.get("min"), attribute.get("max")
+        edges = attribute.get("edges")
+        if isinstance(edges, list | tuple) and edges:
+            return {"spikes": _usual_spikes(edges[0], edges[-1]), **attribute}
         bins = FINE_BINS
         if attribute["type"] == "integer" and isinstance(low, int) and isinstance(high, int):
             values = max(1, high - low + 1)
@@ -148,8 +154,13 @@ def _useful_rounds(study: Study, sizes: Sequence[int]) -> int:
 
 
 def is_too_noisy(study: Study, sizes: Sequence[int]) -> bool:
-    """Whether there is too much noise to ask for pairs."""
-    return noise_in_ones(study, sizes) > ONES_ONLY
+    """Whether there is too much noise to ask for pairs, whose tables count groups of values and not fine bins."""
+    return noise_in_groups(study, sizes) > ONES_ONLY
+
+
+def noise_in_groups(study: Study, sizes: Sequence[int]) -> Fraction:
+    """The same as `noise_in_ones`, of columns in at most as many groups as a table of two columns usually has."""
+    return noise_in_ones(study, [min(size, USUAL_GROUPS) for size in sizes])
 
 
 def noise_in_ones(study: Study, sizes: Sequence[int]) -> Fraction:

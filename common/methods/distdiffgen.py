@@ -7,7 +7,7 @@ from bisect import bisect_left
 from decimal import Decimal
 from itertools import chain
 from math import prod
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -17,6 +17,7 @@ from synod.common.models.usefulness import is_useful
 from synod.common.privacy.cost import Cost
 from synod.common.protocol.steps import Limit, QueryKind, Step
 from synod.common.runtime.errors import invalid, refused
+from synod.common.study.attributes import plain
 from synod.common.study.encoding import codings_of
 from synod.common.study.features import features_of, sizes_of
 from synod.common.study.levels import number_groups
@@ -43,6 +44,7 @@ class DistDiffGen(Method):
 
     name: Literal["distdiffgen"]
     version: Literal[1] = 1
+    allows_losses: ClassVar[bool] = True
     target: Name | Target | None = None
     specializations: Annotated[int, Field(ge=1, le=MOST_SPECIALIZATIONS)] = 10
     split: ExactDecimal = Decimal("0.5")
@@ -82,7 +84,7 @@ class DistDiffGen(Method):
         feature = self.target_feature(study)
         if not isinstance(self.target, Target):
             return tuple(range(sizes_of(study)[feature]))
-        attribute = study.attributes[features_of(study)[feature].attribute]
+        attribute = plain(study.attributes[features_of(study)[feature].attribute])
         if not isinstance(attribute, CategoricalAttribute):
             raise invalid(
                 f"the target {attribute.name} is a number, whose classes are its bins.",

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from math import comb, prod
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -39,6 +39,7 @@ class DpCcbn(NetworkMethod):
 
     name: Literal["dp-ccbn"]
     version: Literal[1] = 1
+    allows_losses: ClassVar[bool] = True
     encoding: Literal[Auto, FlatEncoding] = "auto"
     split: Parts = (Decimal("0.5"), Decimal("0.5"))
     theta: ExactDecimal = Decimal(6)

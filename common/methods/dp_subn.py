@@ -48,6 +48,7 @@ class DpSubn(NetworkMethod):
 
     name: Literal["dp-subn"]
     version: Literal[1] = 1
+    allows_losses: ClassVar[bool] = True
     split: Literal["best", "paper"] | Parts = "best"
     theta: ExactDecimal = Decimal(6)
     theta_frontier: ExactDecimal = Decimal(2)

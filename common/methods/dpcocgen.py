@@ -3,7 +3,7 @@ in a noisy table of all attributes; then the parts are counted. Both are encrypt
 """
 
 from decimal import Decimal
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -27,6 +27,7 @@ class DpCocGen(CellsMethod):
 
     name: Literal["dpcocgen"]
     version: Literal[1] = 1
+    allows_losses: ClassVar[bool] = True
     split: ExactDecimal = Decimal("0.5")
     parts: Literal["auto", "error", "modl"] | Annotated[int, Field(ge=2, le=LARGEST_CELLS)] = "auto"
 

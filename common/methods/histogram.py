@@ -3,7 +3,7 @@
 It keeps whatever the attributes tell together, for tables with few cells or many rows.
 """
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from synod.common.methods.cells import CellsMethod
 from synod.common.protocol.steps import Step
@@ -15,6 +15,7 @@ class Histogram(CellsMethod):
 
     name: Literal["histogram"]
     version: Literal[1] = 1
+    allows_losses: ClassVar[bool] = True
 
     def plan(self, study: Study) -> tuple[Step, ...]:
         """One sum."""

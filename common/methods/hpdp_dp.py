@@ -1,7 +1,7 @@
 """HPDP-DP (Gu, Zhang, Yang 2022): noisy pooled moments, principal components, rows drawn from the model."""
 
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -20,6 +20,7 @@ class HpdpDp(Method):
 
     name: Literal["hpdp-dp"]
     version: Literal[1] = 1
+    allows_losses: ClassVar[bool] = True
     contribution: ExactDecimal = Decimal("0.9")
     components: Annotated[int, Field(ge=1)] | Literal["contribution"] = "contribution"
     levels: Literal[256, 512, 1024] = 256

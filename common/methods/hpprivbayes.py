@@ -70,6 +70,7 @@ class HpPrivBayes(DegreeMethod):
 
     name: Literal["hpprivbayes"]
     version: Literal[1] = 1
+    allows_losses: ClassVar[bool] = True
     encoding: Literal[Auto, "vanilla", "hierarchical"] = "auto"
     split: Auto | Parts = "auto"
     sensitive_to: Name | Literal[""] = ""

@@ -35,6 +35,7 @@ class Independent(NetworkMethod):
 
     name: Literal["independent"]
     version: Literal[1] = 1
+    allows_losses: ClassVar[bool] = True
     beta: ExactDecimal = Decimal("0.3")
     theta: ExactDecimal = Decimal(4)
     table_cells: Annotated[tuple[Cells, ...] | Auto, BeforeValidator(list_to_tuple)] = "auto"

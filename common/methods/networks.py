@@ -80,6 +80,7 @@ class NetworkMethod(Method):
         enough is known only when the first feature is, so the options themselves are limited.
         """
         sizes = base_sizes(study)
+        draws = len(sizes) - 1 if study.may_lose else draws  # those of a lost party go to others
         has_levels = len(sizes) < len(sizes_of(study))
         most = self.parents_limit(study)
         shortlist = len(sizes) - 1 if has_levels else shortlist_length(sizes, cells, self.max_candidates, most)

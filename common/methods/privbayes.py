@@ -45,6 +45,7 @@ class PrivBayes(DegreeMethod):
 
     name: Literal["privbayes"]
     version: Literal[1] = 1
+    allows_losses: ClassVar[bool] = True
     beta: ExactDecimal = Decimal("0.3")
     theta: ExactDecimal = Decimal(4)
     structure: Literal["turns", "pooled"] = "turns"

@@ -41,6 +41,10 @@ class Cost:
         """What is left of this cost after `other` was spent."""
         return Cost(self.epsilon - other.epsilon, self.rho - other.rho)
 
+    def left_after(self, spent: "Cost") -> "Cost":
+        """What is left of this cap of each kind, and nothing where more is spent: a cap may be lowered later."""
+        return Cost(max(self.epsilon - spent.epsilon, Fraction(0)), max(self.rho - spent.rho, Fraction(0)))
+
     def __str__(self) -> str:
         parts = [f"epsilon:{self.epsilon}"] if self.epsilon or not self.rho else []
         return "+".join([*parts, f"rho:{self.rho}"] if self.rho else parts)

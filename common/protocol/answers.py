@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.agreements import Agreements, SumAgreements
-from synod.common.protocol.queries.base import ClearQuery, Noise, SumQuery
+from synod.common.protocol.queries.base import ClearQuery, SumQuery
 from synod.common.protocol.queries.marginals import LocalMarginals, Tables
 from synod.common.protocol.queries.moments import SumMoments, moment_design
+from synod.common.protocol.queries.noise_runs import Noise
 from synod.common.protocol.queries.parents import Choice, ChooseParents
 from synod.common.protocol.queries.parsing import AnyQuery
 from synod.common.protocol.queries.rows import Synthesize
@@ -64,7 +65,7 @@ def write_answers(path: Path, study: Study, answers: Iterator[tuple[Step, AnyQue
         path, SCHEMA, compression="zstd", use_dictionary=texts, column_encoding=plain
     ) as writer:
         for step, query, answer in answers:
-            table = _lay_out(step, query, study, answer)
+            table = lay_out(step, query, study, answer)
             writer.write_table(table, row_group_size=GROUP_ROWS)
 
 
@@ -87,7 +88,7 @@ class ReleasedAnswers:
             raise check_failed(f"{ANSWERS_FILE} does not have the columns of released answers.")
         self._groups: dict[str, range] = {}
         first = 0
-        for step in plan_study(study).steps:
+        for step in _answered(study, queries):
             last = first + _group_count(queries[step.label], study)
             self._groups[step.label] = range(first, last)
             first = last
@@ -118,10 +119,15 @@ class ReleasedAnswers:
             raise _wrong(label, error.sentence.rstrip(".")) from None
         except (LookupError, OverflowError, TypeError, ValueError):
             raise _wrong(label, "a number is none that such an answer can have") from None
-        expected = _lay_out(step, query, self._study, answer)
+        expected = lay_out(step, query, self._study, answer)
         for start in range(0, max(table.num_rows, expected.num_rows), GROUP_ROWS):
             _compare(label, table.slice(start, GROUP_ROWS), expected.slice(start, GROUP_ROWS))
         return answer
+
+
+def _answered(study: Study, queries: Mapping[str, AnyQuery]) -> list[Step]:
+    """The steps in the order of the plan; one that was skipped, because its party was lost, has no query."""
+    return [step for step in plan_study(study).steps if step.label in queries]
 
 
 def party_payloads(query: AnyQuery, step: Step, answer: Any) -> Iterator[tuple[str, bytes]]:
@@ -129,8 +135,9 @@ def party_payloads(query: AnyQuery, step: Step, answer: Any) -> Iterator[tuple[s
     if isinstance(query, Synthesize):
         ends = np.cumsum(query.rows)[:-1]
         parts = zip(*(np.split(column, ends) for column in answer), strict=True)
-        for party, part in zip(step.answerers, parts, strict=True):
-            yield party, query.write_answer(list(part))
+        for place, (party, part) in enumerate(zip(step.answerers, parts, strict=True)):
+            if not query.present or place in query.present:
+                yield party, query.write_answer(list(part))
     elif isinstance(query, ClearQuery):
         (party,) = step.answerers
         yield party, query.write_answer(answer)
@@ -156,7 +163,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
 
 
-def _lay_out(step: Step, query: AnyQuery, study: Study, answer: Any) -> pa.Table:
+def lay_out(step: Step, query: AnyQuery, study: Study, answer: Any) -> pa.Table:
     """An answer as rows of the file."""
     numbers = KINDS[query.kind].lay(query, study, answer)
     many = len(numbers.values)

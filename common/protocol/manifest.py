@@ -18,6 +18,7 @@ from synod.common.crypto.identity import Identity, fingerprint, verify
 from synod.common.privacy.cost import Cost
 from synod.common.protocol.answers import ANSWERS_FILE, ReleasedAnswers, party_payloads
 from synod.common.protocol.envelope import SignedDocument, open_document, read_hex, sign_document
+from synod.common.protocol.losses import LostParty, check_losses_stated, steps_answered
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import SumQuery, check_within
 from synod.common.protocol.queries.parsing import AnyQuery, query_digest, read_query
@@ -33,9 +34,10 @@ FORMAT = "synod/release/v1"
 KEYS = frozenset(
     [
         "format", "study", "study_hash", "transcript", "transcript_hash", "plan", "queries", "query_signatures",
-        "noise", "parties", "seed", "versions", "files",
+        "noise", "parties", "seed", "versions", "files", "published",
     ]
 )  # fmt: skip
+LOSS_KEYS = frozenset(["losses"])  # of a study that may lose parties
 FORMATS_BEFORE_0_1 = ("synod/manifest/v1",)
 MANIFEST_FILE = "manifest.json"
 
@@ -71,7 +73,7 @@ class PartyAccount:
 
 def noise_law(study: Study, queries: Mapping[str, AnyQuery]) -> list[Json]:
     """For each step that costs something: the law of its randomness, in exact numbers and in words."""
-    laws = [queries[step.label].law(step, study) for step in plan_study(study).steps]
+    laws = [queries[step.label].law(step, study) for step in plan_study(study).steps if step.label in queries]
     return [law for law in laws if law is not None]
 
 
@@ -84,7 +86,7 @@ def seal_manifest(content: dict[str, Json], identity: Identity) -> bytes:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What verification proved: each line holds; what no release can prove is said too. `signers` are the fingerprints
-    behind the signatures. Study, T, queries, seed, versions and what each party answered are the release's own.
+    behind the signatures. Study, T, queries, seed, versions, date and what each party answered are the release's own.
     """
 
     lines: tuple[str, ...]
@@ -97,18 +99,20 @@ class Verdict:
     versions: dict[str, Any]
     accounts: tuple[PartyAccount, ...]
     enrolments: tuple[Enrolment, ...]
+    losses: tuple[LostParty, ...] = ()
+    published: str = ""
 
 
 def verify_release(folder: Path, trust: Trust | None) -> Verdict:
     """Checks a release directory; raises at the first check that does not hold.
 
     1. the manifest is whole and its signature is valid; 2. every file is there and has its hash, and no other file
-    pretends to belong; 3. hash, plan, queries and noise are the study's; 4. the transcript is of this study and its
-    roster, signed by the curator that it names; 5. that curator has sealed the manifest, and signed each query; 6. each
-    party's signatures cover its answers, and T, that curator, its planned steps, their queries and their cost, within
-    the budget; 7. the released answers are as many numbers as each query asks for, and those that travelled in the
-    clear are the bytes that their parties signed; 8. with a trust file, the curator and every party have the keys that
-    it names.
+    pretends to belong; 3. hash, plan, queries and noise are the study's, and who is missing from a round is lost; 4.
+    the transcript is of this study and its roster, signed by the curator that it names; 5. that curator has sealed the
+    manifest, and signed each query; 6. each party's signatures cover its answers, and T, that curator, its planned
+    steps, their queries and their cost, within the budget; 7. the released answers are as many numbers as each query
+    asks for, and those that travelled in the clear are the bytes that their parties signed; 8. with a trust file, the
+    curator and every party have the keys that it names.
 
     Guarantee: whoever alters or replaces anything in a release needs the identity key of the curator that every party
     has signed for: neither a party of the roster nor an outsider can seal it. With a trust file it is the curator that
@@ -117,7 +121,7 @@ def verify_release(folder: Path, trust: Trust | None) -> Verdict:
     # 1
     signed = open_document("manifest", _read_manifest(folder))
     manifest = signed.content
-    if set(manifest) != KEYS:
+    if set(manifest) - LOSS_KEYS != KEYS:
         raise check_failed("the manifest does not have exactly the keys of its format.")
     # 2
     _check_files(folder, manifest)
@@ -151,22 +155,28 @@ def verify_release(folder: Path, trust: Trust | None) -> Verdict:
         versions=_part(manifest, "versions", dict),
         accounts=accounts,
         enrolments=transcript.enrolments,
+        losses=run.losses,
+        published=_part(manifest, "published", str),
     )
 
 
 def _describe_proof(
     accounts: tuple[PartyAccount, ...], run: "_Run", clear: int, *, is_trusted: bool
 ) -> tuple[str, ...]:
-    parties, answers = len(accounts), sum(len(account.headers) for account in accounts)
+    answered = [account for account in accounts if account.headers]
+    parties, answers = len(answered), sum(len(account.headers) for account in answered)
+    lost = [f"{one.party} (from {one.since} on)" for one in run.losses if one.since]
+    of_rounds = " for the rounds that they are in" if lost else ""
     return (
         "files have the hashes that the manifest states",
         "the manifest is sealed by the curator that all parties signed for",
         "study, plan and transcript belong together, and the curator signed the transcript",
         f"the curator signed each of the {len(run.queries)} queries",
         f"all {parties} parties signed the hashes of their answers, {answers} in all",
-        f"all {parties} parties signed for what they spent, which is the plan's",
+        f"all {parties} parties signed for what they spent, which is the plan's{of_rounds}",
         f"{ANSWERS_FILE} has the roster's answer to each of the {len(run.queries)} queries",
         *([f"what single parties answered is what they signed, {clear} answers in all"] if clear else []),
+        *([f"the study went on without {', '.join(lost)}, and nobody else is missing from a round"] if lost else []),
         *(["the curator and all parties have the keys that the trust file names"] if is_trusted else []),
     )
 
@@ -231,6 +241,7 @@ class _Run:
     queries: dict[str, AnyQuery]
     query_hashes: dict[str, bytes]
     seed: int
+    losses: tuple[LostParty, ...]
 
 
 def _check_study(manifest: dict[str, Any]) -> _Run:
@@ -258,21 +269,29 @@ def _check_study(manifest: dict[str, Any]) -> _Run:
     transcript_hash = transcript.digest(study)
     if transcript_hash.hex() != manifest.get("transcript_hash"):
         raise check_failed("the manifest's transcript does not have the hash that it states.")
-    query_hashes = {step.label: query_digest(queries[step.label], step, study) for step in plan_study(study).steps}
-    return _Run(study, study.digest(), transcript, transcript_hash, queries, query_hashes, seed)
+    asked = [step for step in plan_study(study).steps if step.label in queries]
+    query_hashes = {step.label: query_digest(queries[step.label], step, study) for step in asked}
+    if "losses" in manifest and not study.may_lose:
+        raise check_failed("the manifest has lost parties, and its study may lose none.")
+    losses = check_losses_stated(study, queries, _part(manifest, "losses", list)) if study.may_lose else ()
+    return _Run(study, study.digest(), transcript, transcript_hash, queries, query_hashes, seed, losses)
 
 
 def _check_queries(manifest: dict[str, Any], study: Study) -> dict[str, AnyQuery]:
     """The queries of the run: one for each planned step, of its kind."""
     stated = _part(manifest, "queries", dict)
     plan = plan_study(study)
-    if set(stated) != {step.label for step in plan.steps}:
+    labels = {step.label for step in plan.steps}
+    may_be_skipped = {step.label for step in plan.steps if step.kind.is_local and study.may_lose}
+    if not labels - may_be_skipped <= set(stated) <= labels:
         raise check_failed("the manifest's queries are not those of the plan's steps.")
     try:
         queries = {label: read_query(data, study) for label, data in stated.items()}
     except SynodError as error:
         raise check_failed(f"a query of the manifest is not sound: {error.sentence}") from None
     for step in plan.steps:
+        if step.label not in queries:
+            continue
         query = queries[step.label]
         try:
             check_within(query, step, study)
@@ -304,11 +323,13 @@ def _check_query_signatures(manifest: dict[str, Any], run: _Run) -> None:
 
 
 def _check_account(manifest: dict[str, Any], run: _Run, enrolment: Enrolment) -> PartyAccount:
-    """What a party answered and spent, if that is what the plan and the queries say, and its signatures are valid."""
+    """What a party answered and spent, if that is what the plan and the queries say, and its signatures are valid. What
+    a lost party answered before counts, and stays spent.
+    """
     party, stated = enrolment.name, manifest["parties"][enrolment.name]
     steps = tuple(
         AnsweredStep(step.label, run.query_hashes[step.label].hex(), step.cost)
-        for step in plan_study(run.study).steps_of(party)
+        for step in steps_answered(run.study, run.queries, party)
     )
     account = _read_account(stated, run, party, steps)
     if canonical_bytes(stated) != canonical_bytes(account.to_json()):
@@ -316,6 +337,8 @@ def _check_account(manifest: dict[str, Any], run: _Run, enrolment: Enrolment) ->
     for header in account.headers:
         if not verify(enrolment.identity, "answer", header.statement(party), header.signature):
             raise check_failed(f"the signature of {party} on its answer to {header.label} is not valid.")
+    if not steps and not account.signature:
+        return account  # lost before its first answer, so there is nothing that it could have signed for
     statement = account_statement(party, run.transcript.curator, run.transcript_hash, steps)
     if not verify(enrolment.identity, "account", statement, account.signature):
         raise check_failed(f"the signature of {party} on what it spent is not valid.")
@@ -355,6 +378,8 @@ def _check_answers(folder: Path, run: _Run, accounts: tuple[PartyAccount, ...]) 
     }
     answers, clear = ReleasedAnswers(folder / ANSWERS_FILE, run.study, run.queries), 0
     for step in plan_study(run.study).steps:
+        if step.label not in run.queries:  # skipped: its party was lost
+            continue
         query, answer = run.queries[step.label], answers.read(step.label)
         for party, payload in party_payloads(query, step, answer):
             if (len(payload), digest_of(payload)) != signed[party, step.label]:

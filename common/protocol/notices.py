@@ -12,6 +12,7 @@ from synod.common.crypto.canonical import Json
 from synod.common.crypto.identity import Identity, require_signature
 
 ANNOUNCEMENT, END, DECLINE, ACKNOWLEDGEMENT = "announce", "end", "decline", "acknowledge"
+LOST = "lost"
 
 
 class DeclineReason(Enum):
@@ -39,6 +40,11 @@ def _acknowledgement(party: str, study_hash: bytes, outcome: str) -> Json:
 
 
 # The curator's
+
+
+def lost_to(party: str) -> str:
+    """The end of a study at one party, without which it goes on: no other party may take it for its own."""
+    return f"{LOST}: {party}"
 
 
 def sign_announcement(curator: Identity, study_hash: bytes) -> bytes:

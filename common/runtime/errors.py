@@ -4,6 +4,7 @@ An error is a sentence for a person: what is wrong, and a hint that says whose m
 private value, a count or a key; `tests/unit/common/runtime/test_errors.py` looks for them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -59,22 +60,24 @@ def _one_line(text: str) -> str:
 
 class SynodError(Exception):
     """A readable failure. `sentence` says what is wrong, `hint` what to do next; both are one line each, and safe to
-    show anyone whom the raising code talks to.
+    show anyone whom the raising code talks to. `further` are other things that are wrong, one line each, for whoever
+    wants to put all of them right at once.
     """
 
-    def __init__(self, code: Code, sentence: str, hint: str = "") -> None:
+    def __init__(self, code: Code, sentence: str, hint: str = "", further: Sequence[str] = ()) -> None:
         super().__init__(sentence)
         self.code = code
         self.sentence = _one_line(sentence)
         self.hint = _one_line(hint)
+        self.further = tuple(_one_line(line) for line in further)
 
     def __str__(self) -> str:
         return f"{self.sentence} {self.hint}".rstrip()
 
 
-def invalid(sentence: str, hint: str = "") -> SynodError:
+def invalid(sentence: str, hint: str = "", further: Sequence[str] = ()) -> SynodError:
     """Bad input: a study, a configuration, a table or a message that breaks a rule."""
-    return SynodError(Code.INVALID, sentence, hint)
+    return SynodError(Code.INVALID, sentence, hint, further)
 
 
 def refused(sentence: str, hint: str = "") -> SynodError:

@@ -9,6 +9,17 @@ from typing import BinaryIO
 from synod.common.runtime.errors import invalid
 
 
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """An error in the block names the file: a full disk is met when bytes are written, and says no name then."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
+
+
 def write_private_file(path: Path, data: bytes) -> None:
     """Creates a file that only its owner may read; durable, whole or not at all, and never over another."""
     with new_private_file(path) as file:
@@ -22,7 +33,7 @@ def new_private_file(path: Path) -> Iterator[BinaryIO]:
     draft = path.with_name(f"{path.name}.draft")
     draft.unlink(missing_ok=True)
     try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        with naming(path), os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -60,7 +71,7 @@ def write_public_file(path: Path, data: bytes) -> None:
     """Durable, and whole or not at all: a daemon may read the file at any moment, and the machine may stop."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.draft")
-    with draft.open("wb") as file:
+    with naming(path), draft.open("wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -71,7 +82,7 @@ def write_public_file(path: Path, data: bytes) -> None:
 def write_new_file(path: Path, data: bytes) -> None:
     """A file for others to read; never over another."""
     try:
-        with path.open("xb") as file:
+        with naming(path), path.open("xb") as file:
             file.write(data)
     except FileExistsError:
         raise invalid(f"{path} is there already.", "Name another file.") from None

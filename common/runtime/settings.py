@@ -4,21 +4,24 @@ Paths in a file are relative to the file. Unknown keys are refused.
 """
 
 import re
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from synod.common.privacy.conversion import largest_rho
 from synod.common.privacy.cost import FREE, Cost
 from synod.common.runtime.errors import invalid
 from synod.common.runtime.yamltext import load_yaml
+from synod.common.study.broken import describe_validation_error
 from synod.common.study.promise import USUAL_DELTA
 from synod.common.study.schema import ExactDecimal, RuleError, Strict
-from synod.common.study.study import Fingerprint, Slug, describe_validation_error
+from synod.common.study.study import Fingerprint, Slug
 
 _PathText = Annotated[Path, BeforeValidator(lambda value: Path(value) if isinstance(value, str) else value)]
 _Names = Annotated[tuple[str, ...], BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value)]
@@ -56,6 +59,23 @@ def _check_metrics(text: str) -> str:
 Metrics = Annotated[str, AfterValidator(_check_metrics)]
 # gRPC dials directly, and says so only in its own log, where it cannot read a proxy's address: refuse that here.
 Proxy = Annotated[str, Field(pattern=r"^http://([^\s/@]+@)?[^\s/:@]+:[0-9]{1,5}$")]
+
+
+def _check_webhook(text: str) -> str:
+    """Events name studies and organizations, so they go to another machine under TLS alone."""
+    parts, is_local = urlsplit(text), False
+    is_whole = bool(parts.hostname) and parts.username is None and parts.port != 0  # a broken port is a ValueError
+    with suppress(ValueError):
+        is_local = ip_address(parts.hostname or "").is_loopback
+    if not is_whole or parts.scheme not in ("https", "http" if is_local else ""):
+        raise RuleError(
+            "must be an address of https, or of http on loopback, without a user's name",
+            "Write such as https://chat.example.org/hooks/synod or http://127.0.0.1:8080/synod.",
+        )
+    return text
+
+
+Webhook = Annotated[str, Field(pattern=r"^https?://[!-~]+$", max_length=2_000), AfterValidator(_check_webhook)]
 
 
 class TlsFiles(Strict):
@@ -104,6 +124,35 @@ def _require_pair(value: Any) -> Any:
 Pair = Annotated[RhoCap, BeforeValidator(_require_pair)]
 
 
+def _check_encoding(name: str) -> str:
+    try:
+        "".encode(name)
+    except LookupError:
+        raise RuleError("is no encoding of text", "Write such as utf-8, iso-8859-1, cp1252 or utf-16.") from None
+    return name
+
+
+class CsvFormat(Strict):
+    """How a CSV file is written. An empty field is always a missing value; `nulls` are texts that stand for one, too.
+
+    `compression` follows from the file's name where it is not given; `date_order` is that of day, month and year.
+    """
+
+    separator: Annotated[str, Field(pattern=r'^[^"\r\n0-9A-Za-z.+-]$')] = ","
+    encoding: Annotated[str, AfterValidator(_check_encoding)] = "utf-8"
+    decimal: Literal[".", ","] = "."
+    nulls: _Names = ()
+    compression: Literal["none", "gzip", "zstd"] | None = None
+    quoted_newlines: bool = False
+    date_order: Literal["ymd", "dmy", "mdy"] = "ymd"
+
+    @model_validator(mode="after")
+    def _check_signs(self) -> "CsvFormat":
+        if self.separator == self.decimal:
+            raise ValueError("separator and decimal are the same sign")
+        return self
+
+
 class PartySettings(_Settings):
     """A party's daemon: who it is, whom it dials, which table it answers from, and the policy for that table."""
 
@@ -113,6 +162,7 @@ class PartySettings(_Settings):
     curator: Fingerprint
     dataset: Slug
     source: _PathText
+    format: CsvFormat | None = None
     unit: str | None = None
     columns: _Names | None = None
     max_epsilon_total: Epsilon
@@ -150,6 +200,7 @@ class CuratorSettings(_Settings):
     state: _PathText
     operators: _Names | None = None
     revoked: _PathText | None = None
+    webhook: Webhook | None = None
     workers: Annotated[int, Field(ge=1, le=256)] = 1
     health: _PathText | None = None
     metrics: Metrics | None = None

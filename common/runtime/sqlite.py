@@ -12,6 +12,13 @@ from pathlib import Path
 from synod.common.runtime.errors import Code, SynodError
 
 BUSY_SECONDS = 30
+KINDS = {
+    "SQLITE_FULL": "the disk is full",
+    "SQLITE_READONLY": "it may not be written",
+    "SQLITE_CANTOPEN": "it cannot be opened",
+    "SQLITE_BUSY": "another process holds it",
+}
+"""What SQLite calls its troubles, for people."""
 
 
 def open_database(
@@ -83,7 +90,7 @@ def empty_log(connection: sqlite3.Connection) -> bool:
     """Moves all commits from the write-ahead log into the database and cuts the log to nothing, so that no older copy
     of a page is left in it; False where another process reads, and it has to be tried again.
     """
-    with storage_errors(None):
+    with storage_errors(connection):
         ((is_busy, _, _),) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     return not is_busy
 
@@ -91,10 +98,10 @@ def empty_log(connection: sqlite3.Connection) -> bool:
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """All or nothing, and on disk before it returns."""
-    with storage_errors(None):
+    with storage_errors(connection):
         connection.execute("BEGIN IMMEDIATE")
     try:
-        with storage_errors(None):
+        with storage_errors(connection):
             yield
             connection.execute("COMMIT")
     except BaseException:
@@ -104,17 +111,28 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 @contextmanager
-def storage_errors(path: Path | None) -> Iterator[None]:
-    """Turns what SQLite and the file system raise into one readable sentence."""
-    where = f" at {path}" if path else ""
+def storage_errors(database: Path | sqlite3.Connection | None) -> Iterator[None]:
+    """Turns what SQLite and the file system raise into one readable sentence, which names the file."""
     try:
         yield
     except sqlite3.IntegrityError:
         raise
     except (sqlite3.Error, OSError) as error:
+        path = _file_of(database) if isinstance(database, sqlite3.Connection) else database
+        where = f" at {path}" if path else ""
         kind = getattr(error, "sqlite_errorname", type(error).__name__)
+        told = f"{kind}: {KINDS[kind]}" if kind in KINDS else kind
         raise SynodError(
             Code.STORAGE,
-            f"the database{where} cannot be used ({kind}).",
+            f"the database{where} cannot be used ({told}).",
             "Check free disk space, the volume and its permissions; nothing was spent.",
         ) from error
+
+
+def _file_of(connection: sqlite3.Connection) -> Path | None:
+    """The file of a database; None where it is in memory, or cannot even say that."""
+    try:
+        names = [name for _, which, name in connection.execute("PRAGMA database_list") if which == "main" and name]
+    except sqlite3.Error:
+        return None
+    return Path(names[0]) if names else None

@@ -69,9 +69,14 @@ def server_credentials(current: Callable[[], TlsPair]) -> grpc.ServerCredentials
     return grpc.dynamic_ssl_server_credentials(configure(), configure, require_client_authentication=True)
 
 
-def open_server(*, most_calls: int, interceptors: Sequence[grpc.aio.ServerInterceptor]) -> grpc.aio.Server:
-    """A server with the message limits, which refuses a call while `most_calls` are open; it has no port yet."""
-    return grpc.aio.server(options=_SERVER_OPTIONS, maximum_concurrent_rpcs=most_calls, interceptors=list(interceptors))
+def open_server(
+    *, most_calls: int, most_calls_of_a_connection: int, interceptors: Sequence[grpc.aio.ServerInterceptor]
+) -> grpc.aio.Server:
+    """A server with the message limits, which refuses a call while `most_calls` are open; it has no port yet. Of a
+    connection it takes a few calls at once, and the others wait at the caller, at whose cost they are.
+    """
+    options = [*_SERVER_OPTIONS, ("grpc.max_concurrent_streams", most_calls_of_a_connection)]
+    return grpc.aio.server(options=options, maximum_concurrent_rpcs=most_calls, interceptors=list(interceptors))
 
 
 def caller(context: grpc.aio.ServicerContext[Any, Any]) -> Holder:

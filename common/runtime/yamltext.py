@@ -35,6 +35,12 @@ class _ExactLoader(yaml.SafeLoader):
         self.depth -= 1
         return node
 
+    def fetch_flow_collection_start(self, token: Any) -> None:
+        """The scanner looks a thousand characters ahead for a key, and at each bracket again at all that are open."""
+        if self.flow_level >= DEEPEST_FILE:
+            raise _deep(self.line + 1)
+        super().fetch_flow_collection_start(token)
+
     def _check_event(self, event: Any, parent: yaml.Node | None) -> None:
         line = event.start_mark.line + 1
         if isinstance(event, yaml.AliasEvent):
@@ -42,7 +48,7 @@ class _ExactLoader(yaml.SafeLoader):
         if getattr(event, "tag", None) is not None:
             raise invalid(f"line {line}: a tag ({event.tag}) is not allowed.", "Remove it, or quote the text.")
         if self.depth >= DEEPEST_FILE:
-            raise invalid(f"line {line}: nested more than {DEEPEST_FILE} deep.")
+            raise _deep(line)
         if isinstance(parent, yaml.MappingNode) and len(parent.value) >= MOST_KEYS:
             raise invalid(f"line {line}: more than {MOST_KEYS} keys in one mapping.")
         if isinstance(event, yaml.ScalarEvent) and len(event.value) > LONGEST_TEXT:
@@ -55,6 +61,10 @@ class _ExactLoader(yaml.SafeLoader):
                 line = key_node.start_mark.line + 1
                 raise invalid(f"line {line}: the key {key!r} appears twice.", "Keep one of the two.")
         return super().construct_mapping(node, deep)
+
+
+def _deep(line: int) -> SynodError:
+    return invalid(f"line {line}: nested more than {DEEPEST_FILE} deep.")
 
 
 def _long_text(line: int) -> SynodError:

@@ -4,18 +4,21 @@ A categorical value is its position among the categories. A number is a level, t
 spaced points of its public range, or, for methods that count cells, the bin that it lies in, or one of its spikes,
 values that have codes of their own after those of the bins. A nullable attribute has one more code, the last, for a
 missing value. A level or a spike comes back as the number it stands for; a bin comes back as a number drawn uniformly
-from what is left of it without spikes.
+from what is left of it without spikes. Where bins have edges, points are spaced evenly between each two edges, as many
+in a bin as in any other. Dates and booleans are encoded as the attributes that `plain` makes of them.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.privacy.coins import KEY_BYTES, Coins
-from synod.common.study.schema import Attribute, CategoricalAttribute, IntegerAttribute, RealAttribute
+from synod.common.study.attributes import plain
+from synod.common.study.schema import CategoricalAttribute, IntegerAttribute, PlainAttribute, RealAttribute
 from synod.common.study.study import Study
 
 Codes = NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32]
@@ -29,7 +32,7 @@ class Coding:
     `spikes` are the values that have codes of their own beside the bins.
     """
 
-    attribute: Attribute
+    attribute: PlainAttribute
     levels: int | None
     spikes: tuple[float, ...] = ()
 
@@ -81,14 +84,13 @@ class Coding:
 def codings_of(study: Study) -> tuple[Coding, ...]:
     """The codings of a study's schema, in its order."""
     levels = study.method.number_levels
-    return tuple(
-        Coding(attribute, levels, _spikes_of(attribute) if levels is None else ()) for attribute in study.attributes
-    )
+    attributes = [plain(attribute) for attribute in study.attributes]
+    return tuple(Coding(one, levels, _spikes_of(one) if levels is None else ()) for one in attributes)
 
 
 def binned_codings(study: Study) -> tuple[Coding, ...]:
     """The codings of a study's schema with every number in its bin, whatever the method."""
-    return tuple(Coding(attribute, None) for attribute in study.attributes)
+    return tuple(Coding(plain(attribute), None) for attribute in study.attributes)
 
 
 def to_bins(study: Study, columns: Sequence[Codes]) -> list[Codes]:
@@ -107,7 +109,7 @@ def _to_bins(coding: Coding, binned: Coding, codes: Codes) -> Codes:
     return np.append(bins, binned.value_codes).astype(binned.dtype)[codes]
 
 
-def _spikes_of(attribute: Attribute) -> tuple[float, ...]:
+def _spikes_of(attribute: PlainAttribute) -> tuple[float, ...]:
     """The spikes of a number, but for the last of a bin that holds nothing else: that one has the bin for itself."""
     if isinstance(attribute, CategoricalAttribute) or attribute.min == attribute.max:
         return ()
@@ -127,16 +129,53 @@ def encode_numbers(coding: Coding, values: NDArray[np.float64]) -> Codes:
     if coding.is_constant:
         return np.zeros(len(values), dtype=coding.dtype)
     if coding.levels is not None:
-        low, high = float(attribute.min), float(attribute.max)
-        return np.clip(np.rint((values - low) * (coding.levels / (high - low))), 0, coding.levels).astype(coding.dtype)
+        return np.clip(np.rint(_find_places(attribute, coding.levels, values)), 0, coding.levels).astype(coding.dtype)
     codes = _find_bins(attribute, values).astype(coding.dtype)
     for place, spike in enumerate(coding.spikes):
         codes[values == spike] = attribute.bins + place
     return codes
 
 
+def _find_places(attribute: Numeric, levels: int, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Where each number lies among so many levels, not yet rounded to one."""
+    if not attribute.edges:
+        low, high = float(attribute.min), float(attribute.max)
+        places: NDArray[np.float64] = (values - low) * (levels / (high - low))
+        return places
+    bins = _find_bins(attribute, values)
+    first, width = _edges(attribute)[bins], _bin_widths(attribute)[bins]
+    parts = np.divide(values - first, width, out=np.zeros(len(values)), where=width > 0)
+    return (bins + parts) * levels / attribute.bins
+
+
+def level_numbers(coding: Coding) -> NDArray[np.float64]:
+    """The number at each level, not yet rounded to what the attribute can be."""
+    attribute, levels = coding.attribute, coding.levels
+    assert isinstance(attribute, Numeric)
+    assert levels is not None
+    low, high, places = float(attribute.min), float(attribute.max), np.arange(levels + 1, dtype=np.float64)
+    if not attribute.edges:
+        evenly: NDArray[np.float64] = low + places / levels * (high - low)
+        return evenly
+    places = places * attribute.bins / levels
+    bins = np.minimum(places.astype(np.int64), attribute.bins - 1)
+    between: NDArray[np.float64] = _edges(attribute)[bins] + (places - bins) * _bin_widths(attribute)[bins]
+    return between
+
+
+def _edges(attribute: Numeric) -> NDArray[np.float64]:
+    return np.array([float(edge) for edge in attribute.edges])
+
+
+def _bin_widths(attribute: Numeric) -> NDArray[np.float64]:
+    """How far the last number of each bin is from its first; of a real number, the next bin's first."""
+    return np.diff(_edges(attribute))
+
+
 def _find_bins(attribute: Numeric, values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The bin of each number."""
+    """The bin of each number. With edges nothing is computed: numbers are compared with them."""
+    if attribute.edges:
+        return np.searchsorted(_edges(attribute)[1:-1], values, side="right").astype(np.int64)
     # the division comes last, so that an integer at the edge of a bin is not rounded into the one before
     places = (values - float(attribute.min)) * attribute.bins / _width(attribute)
     return np.clip(places, 0, attribute.bins - 1).astype(np.int64)
@@ -151,6 +190,8 @@ def _middles(coding: Coding, bins: NDArray[np.int64]) -> NDArray[np.float64]:
     """The mean of what each bin stands for."""
     attribute = coding.attribute
     assert isinstance(attribute, Numeric)
+    if isinstance(attribute, RealAttribute) and attribute.edges:
+        return _edges(attribute)[bins] + _bin_widths(attribute)[bins] / 2
     if isinstance(attribute, RealAttribute):
         places = bins.astype(np.float64) + 0.5
         return float(attribute.min) + places * (_width(attribute) / attribute.bins)
@@ -164,6 +205,9 @@ def _middles(coding: Coding, bins: NDArray[np.int64]) -> NDArray[np.float64]:
 
 def _bin_ends(attribute: Numeric, bins: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The first and the last integer of each bin."""
+    if attribute.edges:
+        starts = _edges(attribute)[:-1]
+        return starts[bins], np.append(starts[1:] - 1, float(attribute.max))[bins]
     width, places = _width(attribute), bins.astype(np.float64)
     first = np.ceil(places * width / attribute.bins)
     last = np.ceil((places + 1) * width / attribute.bins) - 1
@@ -181,13 +225,17 @@ def decode_numbers(coding: Coding, codes: Codes, *, coins: Coins) -> NDArray[np.
     if coding.is_constant:
         numbers = np.full(len(codes), low)
     elif coding.levels is not None:
-        numbers = low + codes.astype(np.float64) / coding.levels * (high - low)
+        numbers = level_numbers(coding)[codes]
     else:
         return _decode_bins(coding, codes, coins=coins)
     if isinstance(attribute, IntegerAttribute):
         whole: NDArray[np.int64] = np.clip(np.rint(numbers).astype(np.int64), attribute.min, attribute.max)
         return whole
-    rounded = _round(numbers, _decimals(attribute.min, attribute.max, coding.levels or 1))
+    if attribute.edges:
+        decimals = _bin_decimals(attribute, -(-(coding.levels or 1) // attribute.bins))
+        rounded = _round(numbers, decimals[_find_bins(attribute, numbers)])
+    else:
+        rounded = _round(numbers, _decimals(attribute.min, attribute.max, coding.levels or 1))
     inside: NDArray[np.float64] = np.clip(rounded, low, high)
     return inside
 
@@ -223,10 +271,16 @@ def _draw_reals(coding: Coding, bins: NDArray[np.int64], uniforms: NDArray[np.fl
     """
     attribute = coding.attribute
     assert isinstance(attribute, RealAttribute)
-    low, high, width = float(attribute.min), float(attribute.max), _width(attribute) / attribute.bins
-    decimals = _decimals(attribute.min, attribute.max, 16 * attribute.bins)
-    drawn = _round(low + (bins + uniforms) * width, decimals)
-    inwards = np.where(uniforms < 0.5, 10.0**-decimals, -(10.0**-decimals))
+    low, high = float(attribute.min), float(attribute.max)
+    decimals: int | NDArray[np.int64]
+    if attribute.edges:
+        decimals = _bin_decimals(attribute, 16)[bins]
+        exact = _edges(attribute)[bins] + uniforms * _bin_widths(attribute)[bins]
+    else:
+        decimals = _decimals(attribute.min, attribute.max, 16 * attribute.bins)
+        exact = low + (bins + uniforms) * (_width(attribute) / attribute.bins)
+    drawn = _round(exact, decimals)
+    inwards = np.where(uniforms < 0.5, 1, -1) / _scale(decimals)
     for _ in range(len(coding.spikes) + 2):
         astray = (drawn < low) | (drawn > high) | (_find_bins(attribute, drawn) != bins)
         astray |= np.isin(drawn, coding.spikes)
@@ -235,10 +289,24 @@ def _draw_reals(coding: Coding, bins: NDArray[np.int64], uniforms: NDArray[np.fl
     return inside
 
 
-def _round(numbers: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
+def _round(numbers: NDArray[np.float64], decimals: int | NDArray[np.int64]) -> NDArray[np.float64]:
     """Rounded to so many decimals by three operations that every machine does alike; a library's own may change."""
-    scale = float(10**decimals)
-    return np.rint(numbers * scale) / scale
+    scale = _scale(decimals)
+    rounded: NDArray[np.float64] = np.rint(numbers * scale) / scale
+    return rounded
+
+
+def _scale(decimals: int | NDArray[np.int64]) -> NDArray[np.float64]:
+    """Ten to the power of each, by whole numbers."""
+    each = np.asarray(decimals)
+    powers = np.array([float(10**power) for power in range(int(each.max(initial=0)) + 1)])
+    scale: NDArray[np.float64] = powers[each]
+    return scale
+
+
+def _bin_decimals(attribute: RealAttribute, levels: int) -> NDArray[np.int64]:
+    """How many decimals tell so many levels of each bin apart."""
+    return np.array([_decimals(low, high, levels) for low, high in pairwise(attribute.edges)])
 
 
 def _decimals(low: Decimal, high: Decimal, levels: int) -> int:

@@ -15,10 +15,13 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    SerializerFunctionWrapHandler,
+    model_serializer,
     model_validator,
 )
 
 from synod.common.crypto.canonical import LARGEST_INTEGER
+from synod.common.study.edges import check_edges, log_edges, whole_log_edges
 
 LARGEST_DOMAIN = 65_000
 DEFAULT_BINS = 16
@@ -88,7 +91,7 @@ def _read_categories(value: Any) -> Any:
     return _read_tree(value, 0)
 
 
-def _bare_null(value: Any) -> Any:
+def bare_null(value: Any) -> Any:
     """YAML reads an unquoted `null` as nothing; here it is a word."""
     return "null" if value is None else value
 
@@ -121,6 +124,27 @@ def _read_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _follow_edges(data: Any) -> Any:
+    """What edges say of min, max and bins, where these are not written."""
+    edges = data.get("edges") if isinstance(data, dict) else None
+    if not isinstance(edges, list | tuple) or len(edges) < 2:
+        if edges is not None and edges != ():
+            raise ValueError("edges are a list of two numbers or more")
+        return data
+    return {"min": edges[0], "max": edges[-1], "bins": len(edges) - 1, **data}
+
+
+def _asks_for_log(data: dict[str, Any]) -> bool:
+    """Whether edges shall be computed."""
+    if "transform" not in data:
+        return False
+    if data["transform"] != "log":
+        raise RuleError("transform can be `log` only", "Write `log`, or the `edges` of your own bins.")
+    if data.get("edges"):
+        raise RuleError("has both edges and a transform", "Keep one of them.")
+    return True
+
+
 def _check_spikes(spikes: Sequence[float], low: float, high: float) -> None:
     if len(spikes) > MOST_SPIKES:
         raise ValueError(f"has more than {MOST_SPIKES} spikes")
@@ -139,24 +163,26 @@ def _leaves(tree: Any) -> Iterator[str]:
             yield from _leaves(branch)
 
 
-class _Attribute(Strict):
+class NamedAttribute(Strict):
+    """What all attributes have."""
+
     name: Name
     nullable: bool = False
 
     @model_validator(mode="after")
-    def _null_needs_nullable(self) -> "_Attribute":
+    def _null_needs_nullable(self) -> "NamedAttribute":
         if getattr(self, "out_of_domain", None) == "null" and not self.nullable:
             raise ValueError("out_of_domain: null needs nullable: true")
         return self
 
 
-class CategoricalAttribute(_Attribute):
+class CategoricalAttribute(NamedAttribute):
     """A finite set of texts; a taxonomy groups them, and its leaves are the categories."""
 
     type: Literal["categorical"]
     categories: Categories = ()
     taxonomy: Annotated[Any, BeforeValidator(_read_taxonomy)] = None
-    out_of_domain: Annotated[Literal["refuse", "null"], BeforeValidator(_bare_null)] = "refuse"
+    out_of_domain: Annotated[Literal["refuse", "null"], BeforeValidator(bare_null)] = "refuse"
 
     @model_validator(mode="before")
     @classmethod
@@ -186,11 +212,20 @@ class CategoricalAttribute(_Attribute):
         return False
 
 
-class IntegerAttribute(_Attribute):
+class _Number(NamedAttribute):
+    """A number whose bins have one width, or `edges`; a study without edges does not mention them."""
+
+    @model_serializer(mode="wrap")
+    def _leave_out_edges(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written: dict[str, Any] = write(self)
+        return {key: value for key, value in written.items() if key != "edges" or value}
+
+
+class IntegerAttribute(_Number):
     """Whole numbers between two public bounds, both included.
 
     `spikes` are values that many rows may have exactly, such as 0 or a bound: each is counted by itself and comes back
-    as it is, for methods that count bins.
+    as it is, for methods that count bins. `edges` are where bins begin, and the upper bound.
     """
 
     type: Literal["integer"]
@@ -198,16 +233,26 @@ class IntegerAttribute(_Attribute):
     max: Annotated[int, Field(ge=-LARGEST_INTEGER, le=LARGEST_INTEGER)]
     bins: Annotated[int, Field(ge=1, le=LARGEST_DOMAIN)] = DEFAULT_BINS
     spikes: Annotated[tuple[int, ...], BeforeValidator(_read_tuple)] = ()
-    out_of_domain: Annotated[Literal["refuse", "clip", "null"], BeforeValidator(_bare_null)] = "refuse"
+    edges: Annotated[tuple[int, ...], BeforeValidator(_read_tuple)] = ()
+    out_of_domain: Annotated[Literal["refuse", "clip", "null"], BeforeValidator(bare_null)] = "refuse"
 
     @model_validator(mode="before")
     @classmethod
     def _default_bins(cls, data: Any) -> Any:
-        if isinstance(data, dict) and "bins" not in data:
-            low, high = data.get("min"), data.get("max")
-            if isinstance(low, int) and isinstance(high, int):
-                return {**data, "bins": max(1, min(DEFAULT_BINS, high - low + 1))}
-        return data
+        data = _follow_edges(data)
+        if not isinstance(data, dict):
+            return data
+        low, high = data.get("min"), data.get("max")
+        if "bins" not in data and isinstance(low, int) and isinstance(high, int):
+            data = {**data, "bins": max(1, min(DEFAULT_BINS, high - low + 1))}
+        if not _asks_for_log(data):
+            return data
+        bins, rest = data.get("bins"), {key: value for key, value in data.items() if key != "transform"}
+        if isinstance(low, int) and isinstance(high, int) and isinstance(bins, int) and low < high:
+            if not 1 <= bins <= min(high - low + 1, LARGEST_DOMAIN):
+                raise ValueError("has more bins than values")
+            rest["edges"] = tuple(whole_log_edges(low, high, bins))
+        return rest
 
     @model_validator(mode="after")
     def _check_bounds(self) -> "IntegerAttribute":
@@ -216,6 +261,8 @@ class IntegerAttribute(_Attribute):
         if self.bins > self.max - self.min + 1:
             raise ValueError("has more bins than values")
         _check_spikes(self.spikes, self.min, self.max)
+        if self.edges:
+            check_edges(self.edges, self.min, self.max, self.bins)
         return self
 
     @property
@@ -224,21 +271,42 @@ class IntegerAttribute(_Attribute):
         return True
 
 
-class RealAttribute(_Attribute):
-    """Real numbers between two public bounds, both included; `spikes` as for integers."""
+class RealAttribute(_Number):
+    """Real numbers between two public bounds, both included; `spikes` and `edges` as for integers."""
 
     type: Literal["real"]
     min: ExactDecimal
     max: ExactDecimal
     bins: Annotated[int, Field(ge=1, le=LARGEST_DOMAIN)] = DEFAULT_BINS
     spikes: Annotated[tuple[ExactDecimal, ...], BeforeValidator(_read_tuple)] = ()
-    out_of_domain: Annotated[Literal["refuse", "clip", "null"], BeforeValidator(_bare_null)] = "refuse"
+    edges: Annotated[tuple[ExactDecimal, ...], BeforeValidator(_read_tuple)] = ()
+    out_of_domain: Annotated[Literal["refuse", "clip", "null"], BeforeValidator(bare_null)] = "refuse"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _write_edges(cls, data: Any) -> Any:
+        data = _follow_edges(data)
+        if not isinstance(data, dict) or not _asks_for_log(data):
+            return data
+        rest = {key: value for key, value in data.items() if key != "transform"}
+        bins = rest.setdefault("bins", DEFAULT_BINS)
+        if "min" in data and "max" in data and isinstance(bins, int) and 1 <= bins <= LARGEST_DOMAIN:
+            low, high = _read_decimal(data["min"]), _read_decimal(data["max"])
+            if low <= 0 and high - low <= 1:
+                raise RuleError(
+                    "a logarithm needs a range above 0, or one that is wider than 1", "Give min above 0, or `edges`."
+                )
+            if low < high:
+                rest["edges"] = tuple(log_edges(low, high, bins))
+        return rest
 
     @model_validator(mode="after")
     def _check_bounds(self) -> "RealAttribute":
         if float(self.min) >= float(self.max):
             raise ValueError("min must be below max, by more than a double can resolve")
         _check_spikes([float(spike) for spike in self.spikes], float(self.min), float(self.max))
+        if self.edges:
+            check_edges(self.edges, self.min, self.max, self.bins)
         return self
 
     @property
@@ -247,12 +315,4 @@ class RealAttribute(_Attribute):
         return True
 
 
-Attribute = Annotated[CategoricalAttribute | IntegerAttribute | RealAttribute, Field(discriminator="type")]
-
-
-def varies(attribute: Attribute, *, binned: bool = False) -> bool:
-    """Whether the public domain leaves anything open; `binned`, for methods that see a number's bin only."""
-    if isinstance(attribute, CategoricalAttribute):
-        return attribute.nullable or len(attribute.categories) > 1
-    one_code = binned and attribute.bins == 1 and not attribute.spikes
-    return attribute.nullable or (attribute.min != attribute.max and not one_code)
+PlainAttribute = CategoricalAttribute | IntegerAttribute | RealAttribute

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, SerializeAsAny, ValidationError, model_validator
 
@@ -20,17 +20,12 @@ from synod.common.privacy.cost import Cost
 from synod.common.privacy.laws import LEAST_RHO
 from synod.common.protocol.steps import Step
 from synod.common.runtime.discovery import load_modules
-from synod.common.runtime.errors import SynodError, invalid
+from synod.common.runtime.errors import invalid
 from synod.common.runtime.yamltext import load_yaml
-from synod.common.study.schema import (
-    Attribute,
-    ExactDecimal,
-    RuleError,
-    Strict,
-    varies,
-    write_decimal,
-    write_delta,
-)
+from synod.common.study.attributes import Attribute, varies
+from synod.common.study.broken import describe_validation_error
+from synod.common.study.losses import check_losses
+from synod.common.study.schema import ExactDecimal, RuleError, Strict, write_decimal, write_delta
 
 SLUG = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 LARGEST_ROSTER = 500
@@ -82,6 +77,7 @@ class Method(Strict):
 
     name: str
     version: int
+    allows_losses: ClassVar[bool] = False  # whether the recipe goes on where parties are lost (`may_lose`)
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -180,6 +176,7 @@ class Study(Strict):
     order: ExactDecimal | None = None
     collusion: Annotated[int, Field(ge=0)] = 1
     max_rows_per_unit: Annotated[int, Field(ge=1, le=MOST_ROWS_PER_UNIT)] = 1
+    may_lose: Annotated[int, Field(ge=0)] = 0
     rows: Annotated[int, Field(ge=1, le=LARGEST_ROWS)] | None = None
     key_bits: Annotated[int, Field(ge=2048, le=8192, multiple_of=8)] = 3072
     seed: Annotated[int, Field(ge=0, lt=2**53)] | None = None
@@ -209,6 +206,8 @@ class Study(Strict):
             raise ValueError(f"no party can be called {CURATOR_NAME}: trust files name the curator so")
         if self.roster and self.collusion >= len(self.roster):
             raise ValueError(f"collusion must be below the number of parties, which is {len(self.roster)}")
+        if self.roster:
+            check_losses(len(self.roster), self.collusion, self.may_lose)
         if self.roster and self.delta is not None and is_large_delta(self.delta, self.total_rows):
             raise RuleError(*explain_large_delta(self.delta, self.total_rows))
         return self
@@ -230,6 +229,11 @@ class Study(Strict):
             return Cost.pure(self.epsilon)
         assert self.rho is not None, "only a resolved study has a budget"
         return Cost.concentrated(self.rho)
+
+    @property
+    def fewest_parties(self) -> int:
+        """How many parties take part in every sum, whoever is lost."""
+        return len(self.roster) - self.may_lose
 
     def resolve(self) -> "Study":
         """The study with nothing left open; refuses one without a roster."""
@@ -258,8 +262,9 @@ class Study(Strict):
         return {"rho": rho, "order": order}
 
     def to_json(self) -> dict[str, Json]:
-        """The canonical JSON value; floats do not occur in it."""
-        return self.model_dump(mode="json", by_alias=True)
+        """The canonical JSON value; floats do not occur in it. A study that may lose nobody does not mention it."""
+        written = self.model_dump(mode="json", by_alias=True)
+        return written if self.may_lose else {key: value for key, value in written.items() if key != "may_lose"}
 
     def digest(self) -> bytes:
         """The hash that parties approve; only a resolved study has one."""
@@ -351,38 +356,3 @@ def parse_study(data: Any, origin: str) -> Study:
 def load_study(path: Path) -> Study:
     """Reads a study from a YAML (or JSON) file."""
     return parse_study(load_yaml(path), str(path))
-
-
-def describe_validation_error(error: ValidationError, origin: str, data: Any = None) -> SynodError:
-    """One readable sentence for the first broken rule, and how many more there are."""
-    broken = error.errors(include_url=False)
-    broken.sort(key=lambda one: one["type"] != "extra_forbidden")  # a misspelled key explains others
-    places = [_place(one["loc"]) for one in broken]
-    place = max((other for other in places if other[: len(places[0])] == places[0]), key=len)
-    where = ".".join(str(part) for part in place) + _attribute_name(place, data)
-    first, *others = [one for one, other in zip(broken, places, strict=True) if other == place]
-    rule = first["msg"].removeprefix("Value error, ")
-    rule = ", or ".join([rule, *(other["msg"].removeprefix("Input should be ") for other in others)])
-    rule = rule.replace("a valid tuple", "a valid list")  # which is what YAML and JSON call it
-    rest = sum(other != place[: len(other)] for other in places)
-    more = f" ({rest} more after it.)" if rest else ""
-    if broken[0]["type"] == "extra_forbidden":
-        return invalid(f"{origin}: the key {where} is not known.{more}", "Check its spelling, or remove it.")
-    raised = first.get("ctx", {}).get("error")
-    hint = raised.hint if isinstance(raised, RuleError) else "Correct it and try again."
-    return invalid(": ".join(part for part in (origin, where, rule) if part) + f".{more}", hint)
-
-
-def _place(place: tuple[int | str, ...]) -> tuple[int | str, ...]:
-    """Where a value is in the document: without the types that a key of the method may have, which pydantic names."""
-    if place[:1] != ("method",):
-        return place
-    return (*place[:2], *(part for part in place[2:] if isinstance(part, int)))
-
-
-def _attribute_name(place: tuple[int | str, ...], data: Any) -> str:
-    try:
-        name = data["schema"][place[1]]["name"] if place[0] == "schema" else None
-    except (IndexError, KeyError, TypeError):
-        return ""
-    return f" ({name})" if isinstance(name, str) and name.isprintable() else ""

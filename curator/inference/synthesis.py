@@ -58,7 +58,7 @@ def draw_rows(tree: JunctionTree, weights: Sequence[Integers], count: int, *, co
         clique = tree.cliques[place]
         for attribute in [attribute for attribute in clique if attribute not in drawn]:
             known = tuple(other for other in clique if other in drawn)
-            chances = _arrange_weights(tree, place, weights[place], known, attribute)
+            chances = arrange_weights(tree, place, weights[place], known, attribute)
             columns[attribute] = _draw_column(tree, columns, sorting, known, chances, coins=coins)
             sorting = sorting.refine(columns[attribute], tree.sizes[attribute])
             drawn.add(attribute)
@@ -88,7 +88,7 @@ class _Sorting:
         return _Sorting(self.rows[moved], classes)
 
 
-def _arrange_weights(tree: JunctionTree, place: int, weights: Integers, known: Attributes, attribute: int) -> Integers:
+def arrange_weights(tree: JunctionTree, place: int, weights: Integers, known: Attributes, attribute: int) -> Integers:
     """One row of weights for each configuration of the known attributes; the margin where a row has none."""
     joined = tuple(sorted((*known, attribute)))
     table = np.moveaxis(reduce_table(weights, tree.cliques[place], joined), joined.index(attribute), -1)

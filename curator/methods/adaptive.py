@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json
-from synod.common.methods.adaptive import Adaptive, asks_everything, is_too_noisy, noise_in_ones
+from synod.common.methods.adaptive import USUAL_GROUPS, Adaptive, asks_everything, is_too_noisy, noise_in_groups
 from synod.common.methods.networks import resolved
 from synod.common.privacy.laws import TABLE
 from synod.common.protocol.plan import plan_study
@@ -25,8 +25,9 @@ from synod.common.protocol.queries.marginals import SumMarginals
 from synod.common.protocol.steps import Step
 from synod.common.study.features import sizes_of
 from synod.common.study.study import Study
+from synod.curator.drawing.trees import open_tree
 from synod.curator.inference.measurements import Measurement, SignedSums
-from synod.curator.methods.base import Numbers, Parties, Publication, Publisher, Released, register
+from synod.curator.methods.base import Numbers, Parties, Publication, Publisher, Released, register, sum_variances
 from synod.curator.release.report.models.cliques import clique_error, describe_cliques
 from synod.curator.structure.grouped import GroupedFeatures, orders_of, similarity_orders_of
 from synod.curator.structure.groups import OneWay, estimate_shares, group_values
@@ -44,7 +45,6 @@ FINAL_ITERATIONS = (150, 1000)
 ITERATIONS_PER_SIGNAL = 1.3
 ONES_WEIGHT = 2
 LEAST_CELL = 0.25  # below this, noise outweighs what finer numbers tell
-TYPICAL_GROUPS = 16
 PAIRS_ONLY = (
     "Do not look for what only three or more columns together tell, nor for relations between columns that were not "
     "counted together: the model keeps single columns and the pairs that it counted."
@@ -77,10 +77,9 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
 
 async def _ask_ones(study: Study, parties: Parties) -> tuple[Known, list[Released]]:
     """Fine one-way tables, larger ones with larger parts of the budget, and the groups that follow from them."""
-    step = plan_study(study).step("ones")
     query = SumMarginals.from_json(await parties.remember("ones", lambda: _ask_one_ways(study).to_json()))
     counts = await parties.ask("ones", query)
-    deviations = [variance**0.5 for variance in query.variances(step, study)]
+    deviations = [variance**0.5 for variance in sum_variances(study, parties, "ones", query)]
     one_ways = [
         OneWay(values.astype(np.float64), deviation, order)
         for values, deviation, order in zip(counts, deviations, orders_of(study), strict=True)
@@ -133,8 +132,14 @@ async def _look(study: Study, parties: Parties, known: Known, stage: int, seed: 
     noted = await parties.remember(f"splits-{stage}", partial(_choose_splits, study, known, stage, seed))
     query = SumAgreements(tuple(bytes.fromhex(split) for split in _as_list(noted)))
     answer = await parties.ask(label, query)
-    variance = query.variance(plan_study(study).step(label), study)
+    variance = _agreement_variance(study, parties, label, query)
     return replace(known, sums=(*known.sums, *_signed_sums(study, known.grouped, query, answer, variance)))
+
+
+def _agreement_variance(study: Study, parties: Parties, label: str, query: SumAgreements) -> float:
+    """The variance of the noise on each number of an answered look at all pairs."""
+    asked = query.asked_of(parties.present(label), study)
+    return asked.variance(plan_study(study).step(label), study) * asked.scale(study) ** 2
 
 
 def _choose_splits(study: Study, known: Known, stage: int, seed: int) -> list[Json]:
@@ -182,7 +187,9 @@ async def _ask_tables(study: Study, parties: Parties, known: Known, stage: int, 
     sizes = query.entry_sizes(study)
     tables = [
         Measurement(own, values.reshape([sizes[entry] for entry in entries]).astype(np.float64), variance)
-        for own, entries, values, variance in zip(sets, query.sets, counts, query.variances(step, study), strict=True)
+        for own, entries, values, variance in zip(
+            sets, query.sets, counts, sum_variances(study, parties, label, query), strict=True
+        )
     ]
     known = replace(known, tables=(*known.tables, *tables))
     return known if last else await parties.compute(partial(known.fitted, known.pairs, STAGE_ITERATIONS))
@@ -260,7 +267,7 @@ async def _ask_everything(study: Study, parties: Parties) -> tuple[Known, list[R
     groups = tuple(tuple(range(size)) for size in sizes)
     query = _ask_all_agreements(study)
     answer = await parties.ask("agreements", query)
-    variance = query.variance(plan_study(study).step("agreements"), study)
+    variance = _agreement_variance(study, parties, "agreements", query)
     ones = answer.ones / query.ones
     deviation = variance**0.5 / query.ones
     tables = [np.array([rows - count, count]) for count in ones]
@@ -304,7 +311,7 @@ def warnings(study: Study) -> Sequence[str]:
 def typical_queries(study: Study) -> Mapping[str, Query[Any]]:
     """One-way tables, looks, and as many pairs as columns, in up to sixteen groups each."""
     sizes, typical = sizes_of(study), dict[str, Query[Any]]()
-    groups = tuple(tuple(value * min(size, TYPICAL_GROUPS) // size for value in range(size)) for size in sizes)
+    groups = tuple(tuple(value * min(size, USUAL_GROUPS) // size for value in range(size)) for size in sizes)
     grouped = GroupedFeatures(groups, ())
     chain = [(feature, feature + 1) for feature in range(len(sizes) - 1)]
     signs = [np.where(np.arange(size) < size / 2, 1.0, -1.0) for size in grouped.sizes]
@@ -339,7 +346,7 @@ def advise(study: Study, numbers: Numbers | None) -> Sequence[str]:
         return (COLUMNS_ONLY,)
     if not is_too_noisy(study, sizes):
         return ()
-    return (MOSTLY_NOISE.format(float(noise_in_ones(study, sizes))),)
+    return (MOSTLY_NOISE.format(float(noise_in_groups(study, sizes))),)
 
 
 register(
@@ -354,5 +361,6 @@ register(
         advise=advise,
         draw=draw_model,
         keeps_shapes=True,
+        open_model=open_tree,
     ),
 )

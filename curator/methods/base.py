@@ -13,11 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json
+from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query
+from synod.common.protocol.queries.marginals import SumMarginals
 from synod.common.runtime.discovery import load_modules
 from synod.common.runtime.errors import invalid
 from synod.common.study.encoding import Codes
 from synod.common.study.study import Study
+from synod.curator.drawing.base import Answers, RowModel
 
 T = TypeVar("T")
 AnswerT = TypeVar("AnswerT")
@@ -28,8 +31,19 @@ class Parties(Protocol):
     """The roster of a study, as a recipe may talk to it. Labels are those of the study's plan."""
 
     async def ask(self, label: str, query: Query[AnswerT]) -> AnswerT:
-        """The roster's answer to a planned query."""
+        """The answer to a planned query that all parties answer who are present. Sums of fewer than all come in
+        proportion to the rows of the whole roster, so that a recipe never mixes counts of different rows.
+        """
         ...
+
+    async def ask_one(self, label: str, query: Query[AnswerT]) -> AnswerT | None:
+        """One party's own answer to a planned query; None if the party is lost, so that there will be none."""
+        return await self.ask(label, query)
+
+    def present(self, label: str) -> tuple[int, ...]:
+        """The places of those who took part in a sum that was answered; empty where everybody did."""
+        del label
+        return ()
 
     async def compute(self, work: Callable[[], T]) -> T:
         """The result of long work, done where it holds up nobody else."""
@@ -40,6 +54,13 @@ class Parties(Protocol):
         never has to come out the same twice.
         """
         ...
+
+
+def sum_variances(study: Study, parties: Parties, label: str, query: SumMarginals) -> list[float]:
+    """The variance of the noise on a cell of each table of an answered sum, as `Parties.ask` gives it."""
+    asked = query.asked_of(parties.present(label), study)
+    scale = asked.scale(study) ** 2
+    return [variance * scale for variance in asked.variances(plan_study(study).step(label), study)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +89,14 @@ class Released:
 @dataclass(frozen=True, slots=True, eq=False)
 class Publication:
     """What a recipe ends with: rows as codes in the schema's order, the model that they come from, and the noisy
-    numbers that the model was fitted to, for whoever wants to compare: pooled moments, or tables.
+    numbers that the model was fitted to, for whoever wants to compare: pooled moments, with who was present for them
+    where not everybody was, or tables.
     """
 
     columns: list[Codes]
     model: Json
     moments: NDArray[np.int64] | None = None
+    present: tuple[int, ...] = ()
     tables: Sequence[Released] = ()
 
 
@@ -120,8 +143,9 @@ class Publisher:
     table with headings that compares ways to ask, for the forecast, where there are any. `advise` gives sentences for
     the forecast: which columns the model would draw wrongly, by the schema alone or by the numbers of real rows. `draw`
     draws the rows from the published model and the seed alone, so that anyone can draw them again; without it the rows
-    are the recipe's. `keeps_shapes` says that skewed numbers and spikes come back as they are; methods that
-    cannot keep them name those that do.
+    are the recipe's. `open_model` opens the published model for whoever wants other rows of it, or rows under
+    conditions; it may read released answers. `keeps_shapes` says that skewed numbers and spikes come back as they are;
+    methods that cannot keep them name those that do.
 
     Guarantee: what `advise` says of real rows is not private. Nothing that publishes calls it.
     """
@@ -135,6 +159,7 @@ class Publisher:
     alternatives: Callable[[Study], tuple[Sequence[str], Sequence[Sequence[str]]] | None] = lambda _: None
     advise: Callable[[Study, Numbers | None], Sequence[str]] = lambda _study, _numbers: ()
     draw: Callable[[Study, Json, int], list[Codes]] | None = None
+    open_model: Callable[[Study, Json, Answers], RowModel] | None = None
     keeps_shapes: bool = False
 
 
@@ -151,6 +176,12 @@ def shape_keepers() -> list[str]:
     """The methods that keep the shapes of numbers, for those that do not to name."""
     load_modules("synod.curator.methods")
     return sorted(name for name, publisher in _PUBLISHERS.items() if publisher.keeps_shapes)
+
+
+def method_titles() -> dict[str, str]:
+    """What each method is called for people, by the name that studies write."""
+    load_modules("synod.curator.methods")
+    return {name: _PUBLISHERS[name].title for name in sorted(_PUBLISHERS)}
 
 
 def publisher_of(study: Study) -> Publisher:

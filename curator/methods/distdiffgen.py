@@ -14,12 +14,14 @@ from synod.common.crypto.canonical import Json
 from synod.common.methods.distdiffgen import DistDiffGen, other_trees
 from synod.common.models.trees import children_of
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries.base import Counts, Query
+from synod.common.protocol.queries.base import Query
 from synod.common.protocol.queries.marginals import SumMarginals
+from synod.common.protocol.queries.noise_runs import Counts
 from synod.common.study.features import sizes_of
 from synod.common.study.study import Study
 from synod.curator.cuts.choice import Floats, Groups, choose_cuts
-from synod.curator.methods.base import Numbers, Parties, Publication, Publisher, Released, register
+from synod.curator.drawing.trees import open_tree
+from synod.curator.methods.base import Numbers, Parties, Publication, Publisher, Released, register, sum_variances
 from synod.curator.network.tables import project_tables
 from synod.curator.release.report.models.cuts import NOT_SPLIT, cut_error, describe_cut
 from synod.curator.structure.grouped import GroupedFeatures
@@ -41,12 +43,14 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
     groups = _roots(study)
     if len(groups) > 1:
         tables = await parties.ask("classes", _ask_classes(study))
-        released = _release_classes(study, tables)
+        variances = sum_variances(study, parties, "classes", _ask_classes(study))
+        released = _release_classes(study, tables, variances)
         noted: Any = await parties.remember("cuts", partial(_choose, study, tables))
         groups = [tuple(own) for own in noted]
     counts = await parties.ask("leaves", _ask_leaves(groups))
-    model = await parties.remember("model", partial(_write, study, groups, counts[0]))
-    return Publication([], model, tables=released or _release_class(study, counts[0]))
+    (variance,) = sum_variances(study, parties, "leaves", _ask_leaves(groups))
+    model = await parties.remember("model", partial(_write, study, groups, counts[0], variance))
+    return Publication([], model, tables=released or _release_class(study, counts[0], variance))
 
 
 def _roots(study: Study) -> list[Groups]:
@@ -73,10 +77,9 @@ def _class_tables(study: Study, counts: Sequence[Counts]) -> dict[int, Counts]:
     return {f: c.reshape(sizes[f], -1) if f < target else c.reshape(-1, sizes[f]).T for f, c in pairs}
 
 
-def _release_classes(study: Study, counts: Sequence[Counts]) -> list[Released]:
+def _release_classes(study: Study, counts: Sequence[Counts], variances: Sequence[float]) -> list[Released]:
     """The tables of pairs by value; where classes are groups of values, each other attribute alone."""
     query, rows = _ask_classes(study), study.total_rows
-    variances = query.variances(plan_study(study).step("classes"), study)
     if not query.groupings:
         tables = zip(query.sets, counts, variances, strict=True)
         return [Released(pair, own.astype(np.float64), rows, variance) for pair, own, variance in tables]
@@ -112,7 +115,7 @@ def _ask_leaves(groups: Sequence[Groups]) -> SumMarginals:
     return GroupedFeatures(tuple(groups), ()).ask_together()
 
 
-def _write(study: Study, groups: Sequence[Groups], counts: Counts) -> Json:
+def _write(study: Study, groups: Sequence[Groups], counts: Counts, variance: float) -> Json:
     """One clique of the leaves, and one of each attribute that was never split; inside its part a value is uniform."""
     sizes = tuple(max(own) + 1 for own in groups)
     split = tuple(feature for feature, size in enumerate(sizes) if size > 1)
@@ -123,14 +126,12 @@ def _write(study: Study, groups: Sequence[Groups], counts: Counts) -> Json:
     tables = [shares.reshape([sizes[feature] for feature in split]), *[np.ones(1)] * len(whole)]
     uniform = tuple(np.full(len(own), 1 / len(own)) for own in groups)
     grouped = GroupedFeatures(tuple(groups), uniform)
-    (variance,) = _ask_leaves(groups).variances(plan_study(study).step("leaves"), study)
     return write_model(study, grouped, tree, tables, [(split, variance**0.5)])
 
 
-def _release_class(study: Study, counts: Counts) -> list[Released]:
+def _release_class(study: Study, counts: Counts, variance: float) -> list[Released]:
     """The class attribute where no other varies, unless its classes are groups of values."""
     query = _ask_leaves(_roots(study))
-    (variance,) = query.variances(plan_study(study).step("leaves"), study)
     return [] if query.groupings else [Released((0,), counts.astype(np.float64), study.total_rows, variance)]
 
 
@@ -189,5 +190,6 @@ register(
         typical_queries=typical_queries,
         advise=advise,
         draw=draw_model,
+        open_model=open_tree,
     ),
 )

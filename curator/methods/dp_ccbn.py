@@ -16,6 +16,7 @@ from synod.common.protocol.queries.base import Query
 from synod.common.protocol.queries.marginals import Sets, SumMarginals, cells_of
 from synod.common.study.features import sizes_of
 from synod.common.study.study import Study
+from synod.curator.drawing.networks import open_network
 from synod.curator.methods.base import Parties, Publication, Publisher, register
 from synod.curator.network.evidence import Evidence, learn_tables, publish_network, without_parents
 from synod.curator.network.graph import Network, Pair, typical_families
@@ -44,7 +45,7 @@ async def _grow_network(study: Study, parties: Parties, *, rng: np.random.Genera
         candidates = list_candidates(study, [pair.feature for pair in pairs])
         sets: Sets = tuple(sorted({tuple(sorted(pair.family)) for pair in candidates}))
         evidence = Evidence(study)
-        evidence.add_sum(label, sets, await parties.ask(label, SumMarginals(sets)))
+        evidence.add_sum(label, sets, await parties.ask(label, SumMarginals(sets)), parties.present(label))
         pairs.append(await parties.compute(partial(best_pair, candidates, evidence)))
     return Network(tuple(pairs))
 
@@ -94,5 +95,6 @@ register(
         expected_error=table_error,
         warnings=warn_of_networks,
         typical_queries=typical_queries,
+        open_model=open_network,
     ),
 )

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.methods.dp_subn import DpSubn
-from synod.common.methods.networks import resolved, share_draws
+from synod.common.methods.networks import resolved
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query
 from synod.common.protocol.queries.marginals import LocalMarginals, Sets, SumMarginals
@@ -24,9 +24,11 @@ from synod.curator.covers.coarse import ask_views
 from synod.curator.covers.nocd import nocd_views
 from synod.curator.covers.search import View
 from synod.curator.covers.views import design_views, expected_variance, overlapping_views
+from synod.curator.drawing.networks import open_network
 from synod.curator.methods.base import Parties, Publication, Publisher, register
 from synod.curator.network.evidence import (
     Evidence,
+    draw_in_turn,
     learn_tables,
     network_from_json,
     network_to_json,
@@ -69,7 +71,7 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
 async def quantify_correlations(study: Study, parties: Parties, views: SumMarginals, evidence: Evidence) -> Floats:
     """Phase 1: the mutual information of every pair of features, from views that cover all pairs."""
     tables = await parties.ask("correlations", views)
-    evidence.add_sum("correlations", views.sets, tables)
+    evidence.add_sum("correlations", views.sets, tables, parties.present("correlations"))
     return await parties.compute(partial(measure_information, study, views, tables))
 
 
@@ -90,13 +92,25 @@ async def initialize_network(
     study: Study, parties: Parties, information: Floats, *, rng: np.random.Generator
 ) -> Network:
     """Phase 2: the first feature at random, the others drawn with their parents by the parties in turn."""
-    pairs = [Pair(int(rng.integers(base_count(study))), ())]
-    for entry, count in zip(study.roster, share_draws(study), strict=True):
-        if count:
-            query = next_choice(study, information, [pair.feature for pair in pairs], count)
-            chosen = await parties.ask(f"initialize-{entry.name}", query)
-            pairs.extend(Pair(feature, parents) for feature, parents in chosen)
-    return Network(tuple(pairs), levels_of(study))
+
+    def ask(pairs: list[Pair], count: int) -> ChooseParents:
+        return next_choice(study, information, [pair.feature for pair in pairs], count)
+
+    first = int(rng.integers(base_count(study)))
+    pairs = await draw_in_turn(study, parties, "initialize", first, ask)
+    return Network((*pairs, *take_correlated(study, information, pairs)), levels_of(study))
+
+
+def take_correlated(study: Study, information: Floats, pairs: Sequence[Pair]) -> list[Pair]:
+    """Parents for what nobody is left to draw: the most correlated feature that is placed, where the table has room."""
+    sizes, cells = base_sizes(study), resolved(_method(study).parameter_cells)
+    placed, taken = [pair.feature for pair in pairs], list[Pair]()
+    for feature in range(len(sizes)):
+        if feature not in placed:
+            fitting = [x for x in placed if sizes[x] * sizes[feature] <= cells]
+            taken.append(Pair(feature, most_correlated(information, feature, fitting, 1) if fitting else ()))
+            placed.append(feature)
+    return taken
 
 
 def next_choice(study: Study, information: Floats, placed: list[int], count: int) -> ChooseParents:
@@ -135,9 +149,12 @@ async def _remember(study: Study, parties: Parties, label: str, find: Callable[[
 async def _ask_frontier(parties: Parties, step: Step, frontier: Network, evidence: Evidence) -> None:
     sets: Sets = frontier.asked_sets()
     if step.kind.is_local:
-        evidence.add_local(step.label, sets, await parties.ask(step.label, LocalMarginals(sets)))
+        own = await parties.ask_one(step.label, LocalMarginals(sets))
+        if own is not None:
+            evidence.add_local(step.label, sets, own)
     else:
-        evidence.add_sum(step.label, sets, await parties.ask(step.label, SumMarginals(sets)))
+        counts = await parties.ask(step.label, SumMarginals(sets))
+        evidence.add_sum(step.label, sets, counts, parties.present(step.label))
 
 
 def widen(study: Study, network: Network, information: Floats) -> Network:
@@ -201,5 +218,6 @@ register(
         warnings=warn_of_networks,
         typical_queries=typical_queries,
         alternatives=compare_covers,
+        open_model=open_network,
     ),
 )

@@ -25,7 +25,8 @@ from synod.curator.coclustering.criterion import Axis, Floats, gather, part_cell
 from synod.curator.coclustering.grids import NoisyCounts, choose_parts
 from synod.curator.coclustering.rounding import round_counts
 from synod.curator.coclustering.shares import share_values
-from synod.curator.methods.base import Numbers, Parties, Publication, Publisher, Released, register
+from synod.curator.drawing.trees import open_cells
+from synod.curator.methods.base import Numbers, Parties, Publication, Publisher, Released, register, sum_variances
 from synod.curator.network.tables import project_tables, project_unequal
 from synod.curator.release.report.models.cells import cell_error, describe_cells
 from synod.curator.structure.cells import Groups, draw_cells, write_cells
@@ -43,12 +44,12 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
     """
     del rng  # the rows are drawn from the model and the seed
     (counts,) = await parties.ask(CELLS, ask_everything(study))
-    released = release_everything(study, CELLS, counts)
+    released = release_everything(study, parties, CELLS, counts)
     noted: Any = await parties.remember(PARTS, partial(_find_parts, study, counts, released.mean_variance))
     groups = [tuple(own) for own in noted]
     query = GroupedFeatures(tuple(groups), ()).ask_together()
     (sums,) = await parties.ask(PARTS, query)
-    (variance,) = query.variances(plan_study(study).step(PARTS), study)
+    (variance,) = sum_variances(study, parties, PARTS, query)
     model = await parties.remember("model", partial(_write, study, groups, released, sums, variance))
     return Publication([], model, tables=[released])
 
@@ -164,5 +165,6 @@ register(
         typical_queries=typical_queries,
         advise=advise,
         draw=draw_cells,
+        open_model=open_cells,
     ),
 )

@@ -11,6 +11,7 @@ from synod.common.crypto.canonical import Json
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query
 from synod.common.study.study import Study
+from synod.curator.drawing.trees import open_cells
 from synod.curator.methods.base import Numbers, Parties, Publication, Publisher, Released, register
 from synod.curator.network.tables import project_tables
 from synod.curator.release.report.models.cells import cell_error, describe_cells
@@ -35,7 +36,7 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
     """
     del rng  # the rows are drawn from the model and the seed
     (counts,) = await parties.ask(STEP, ask_everything(study))
-    released = release_everything(study, STEP, counts)
+    released = release_everything(study, parties, STEP, counts)
     model = await parties.remember("model", partial(_write, study, released))
     return Publication([], model, tables=[released])
 
@@ -73,5 +74,6 @@ register(
         typical_queries=typical_queries,
         advise=advise,
         draw=draw_cells,
+        open_model=open_cells,
     ),
 )

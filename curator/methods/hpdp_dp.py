@@ -17,6 +17,7 @@ from synod.common.protocol.queries.base import Query
 from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.protocol.queries.rows import Synthesize, share_rows
 from synod.common.study.study import Study
+from synod.curator.drawing.gaussian import open_gaussian
 from synod.curator.inference.gaussian import Kept, fit_model
 from synod.curator.inference.shapes import LARGEST_SKEWNESS, find_spike, skewness
 from synod.curator.methods.base import (
@@ -60,7 +61,7 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
     )
     model = parse_model(fitted, design)
     columns = await parties.ask("rows", Synthesize(model, share_rows(study)))
-    return Publication(columns, model.to_json(), moments=moments)
+    return Publication(columns, model.to_json(), moments=moments, present=parties.present("moments"))
 
 
 def describe(study: Study, publication: Publication) -> ModelSection:
@@ -74,8 +75,7 @@ def describe(study: Study, publication: Publication) -> ModelSection:
 
 def expected_error(study: Study, publication: Publication) -> CountError:
     """From the noise of the moments alone."""
-    del publication
-    return moment_error(study)
+    return moment_error(study, publication.present)
 
 
 def warnings(study: Study) -> Sequence[str]:
@@ -135,5 +135,6 @@ register(
         warnings=warnings,
         typical_queries=typical_queries,
         advise=advise,
+        open_model=open_gaussian,
     ),
 )

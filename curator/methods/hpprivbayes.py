@@ -13,7 +13,7 @@ import numpy as np
 
 from synod.common.crypto.canonical import Json
 from synod.common.methods.hpprivbayes import HpPrivBayes, attribute_names
-from synod.common.methods.networks import resolved, share_draws
+from synod.common.methods.networks import resolved
 from synod.common.models.candidates import count_options
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.base import Query
@@ -23,8 +23,17 @@ from synod.common.study.encoding import Codes
 from synod.common.study.features import base_count, base_sizes, chains_of, sizes_of
 from synod.common.study.study import Study
 from synod.curator.covers.views import design_views
+from synod.curator.drawing.base import Answers, RowModel
+from synod.curator.drawing.networks import open_network
 from synod.curator.methods.base import ModelSection, Numbers, Parties, Publication, Publisher, register
-from synod.curator.network.evidence import Evidence, fit_tables, model_to_json, without_parents
+from synod.curator.network.evidence import (
+    Evidence,
+    draw_in_turn,
+    fit_tables,
+    left_alone,
+    model_to_json,
+    without_parents,
+)
 from synod.curator.network.graph import Network, Pair, typical_families
 from synod.curator.network.groups import (
     Groups,
@@ -85,7 +94,8 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
     if resolved(method.parameter_cells):
         network = await choose_network(study, parties, columns)
     query = ask_tables(network, columns.sensitive, columns.weights, (method.parts[-2], method.parts[-1]))
-    evidence.add_answer("parameters", query, await parties.ask("parameters", query))
+    counts = await parties.ask("parameters", query)
+    evidence.add_answer("parameters", query.asked_of(parties.present("parameters"), study), counts)
     model = await parties.remember("model", partial(_fit, study, network, evidence, query, columns))
     return Publication([], model, tables=evidence.tables)
 
@@ -95,7 +105,8 @@ async def read_views(study: Study, parties: Parties, evidence: Evidence) -> Sets
     if not _reads(study):
         return ()
     views = await parties.compute(partial(design_views, base_sizes(study), _method(study).max_view_cells))
-    evidence.add_sum("reading", views, await parties.ask("reading", SumMarginals(views)))
+    counts = await parties.ask("reading", SumMarginals(views))
+    evidence.add_sum("reading", views, counts, parties.present("reading"))
     return views
 
 
@@ -138,22 +149,21 @@ def _find_shares(study: Study, evidence: Evidence, feature: int) -> Floats:
 async def choose_network(study: Study, parties: Parties, columns: Columns) -> Network:
     """The first column without parents, the others in their order, with parents that the parties draw in turn."""
     method, shortlists = _method(study), dict(columns.shortlists)
-    pairs = [Pair(columns.order[0], ())]
-    for entry, count in zip(study.roster, share_draws(study), strict=True):
-        if count:
-            placed, drawn = columns.order[: len(pairs)], columns.order[len(pairs) : len(pairs) + count]
-            query = ChooseParents(
-                tuple(sorted(placed)),
-                tuple((feature, shortlists[feature]) for feature in drawn),
-                count,
-                resolved(method.parameter_cells),
-                method.chosen_score,
-                max_parents=method.parents_limit(study),
-                ordered=True,
-            )
-            chosen = await parties.ask(f"structure-{entry.name}", query)
-            pairs.extend(Pair(feature, parents) for feature, parents in chosen)
-    return Network(tuple(pairs), levels_of(study))
+
+    def ask(pairs: list[Pair], count: int) -> ChooseParents:
+        placed, drawn = columns.order[: len(pairs)], columns.order[len(pairs) : len(pairs) + count]
+        return ChooseParents(
+            tuple(sorted(placed)),
+            tuple((feature, shortlists[feature]) for feature in drawn),
+            count,
+            resolved(method.parameter_cells),
+            method.chosen_score,
+            max_parents=method.parents_limit(study),
+            ordered=True,
+        )
+
+    pairs = await draw_in_turn(study, parties, "structure", columns.order[0], ask)
+    return Network((*pairs, *left_alone(study, pairs)), levels_of(study))
 
 
 def _fit(study: Study, network: Network, evidence: Evidence, query: SumMarginals, columns: Columns) -> Json:
@@ -166,6 +176,12 @@ def draw(study: Study, model: Json, seed: int) -> list[Codes]:
     """The rows of a published model, a function of the model and the seed alone; what is not sound is refused."""
     network, _ = split_model(study, model)
     return draw_published(study, network, seed)
+
+
+def open_model(study: Study, model: Json, answers: Answers) -> RowModel:
+    """The published network, for other rows of it."""
+    network, _ = split_model(study, model)
+    return open_network(study, network, answers)
 
 
 def describe(study: Study, publication: Publication) -> ModelSection:
@@ -262,5 +278,6 @@ register(
         typical_queries=typical_queries,
         advise=advise,
         draw=draw,
+        open_model=open_model,
     ),
 )

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from synod.common.crypto.canonical import Json
-from synod.common.methods.networks import resolved, share_draws
+from synod.common.methods.networks import resolved
 from synod.common.methods.privbayes import VIEW_CELLS, PrivBayes
 from synod.common.models.candidates import count_options
 from synod.common.protocol.plan import plan_study
@@ -25,13 +25,16 @@ from synod.common.protocol.queries.parents import ChooseParents
 from synod.common.study.features import base_count, base_sizes, chains_of, sizes_of
 from synod.common.study.study import Study
 from synod.curator.covers.views import design_views
+from synod.curator.drawing.networks import open_network
 from synod.curator.methods.base import Numbers, Parties, Publication, Publisher, Released, register
 from synod.curator.network.dependence import find_pairs
 from synod.curator.network.evidence import (
     Evidence,
     derive_tables,
+    draw_in_turn,
     fit_asked,
     fit_tables,
+    left_alone,
     model_to_json,
     network_from_json,
     network_to_json,
@@ -61,7 +64,8 @@ async def publish(study: Study, parties: Parties, *, rng: np.random.Generator) -
         else:
             network = await choose_network(study, parties, first=first)
     sets = network.asked_sets()
-    evidence.add_sum("parameters", sets, await parties.ask("parameters", SumMarginals(sets)))
+    counts = await parties.ask("parameters", SumMarginals(sets))
+    evidence.add_sum("parameters", sets, counts, parties.present("parameters"))
     model = await parties.remember("model", partial(_fit, study, network, evidence, sets))
     return Publication([], model, tables=evidence.tables)
 
@@ -73,28 +77,22 @@ async def choose_network(study: Study, parties: Parties, *, first: int) -> Netwo
     shortlists = await parties.compute(
         partial(shortlist_parents, study, first, cells, method.max_candidates, method.parents_limit(study))
     )
-    pairs = [Pair(first, ())]
-    for entry, count in zip(study.roster, share_draws(study), strict=True):
-        if count:
-            placed = {pair.feature for pair in pairs}
-            candidates = tuple((x, parents) for x, parents in shortlists if x not in placed)
-            query = ChooseParents(
-                tuple(sorted(placed)),
-                candidates,
-                count,
-                cells,
-                method.chosen_score,
-                max_parents=method.parents_limit(study),
-            )
-            chosen = await parties.ask(f"structure-{entry.name}", query)
-            pairs.extend(Pair(feature, parents) for feature, parents in chosen)
-    return Network(tuple(pairs), levels_of(study))
+
+    def ask(pairs: list[Pair], count: int) -> ChooseParents:
+        placed = {pair.feature for pair in pairs}
+        candidates = tuple((x, parents) for x, parents in shortlists if x not in placed)
+        most = method.parents_limit(study)
+        return ChooseParents(tuple(sorted(placed)), candidates, count, cells, method.chosen_score, max_parents=most)
+
+    pairs = await draw_in_turn(study, parties, "structure", first, ask)
+    return Network((*pairs, *left_alone(study, pairs)), levels_of(study))
 
 
 async def pool_network(study: Study, parties: Parties, evidence: Evidence, *, first: int) -> Network:
     """The first feature without parents, the others with those of most information in the released tables of pairs."""
     views = await parties.compute(partial(design_views, base_sizes(study), VIEW_CELLS))
-    evidence.add_sum("correlations", views, await parties.ask("correlations", SumMarginals(views)))
+    counts = await parties.ask("correlations", SumMarginals(views))
+    evidence.add_sum("correlations", views, counts, parties.present("correlations"))
     grown = await parties.remember("network", partial(_grow, study, evidence.tables, first))
     return network_from_json(grown, study)
 
@@ -196,5 +194,6 @@ register(
         typical_queries=typical_queries,
         advise=advise,
         draw=draw_published,
+        open_model=open_network,
     ),
 )

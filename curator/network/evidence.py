@@ -1,6 +1,6 @@
 """What the network methods share: evidence from released tables, parameters, synthesis, and the model's JSON form."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -9,16 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json
+from synod.common.methods.networks import share_draws
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries.base import NoiseRun
 from synod.common.protocol.queries.marginals import Grouping, LocalMarginals, Sets, SumMarginals
+from synod.common.protocol.queries.noise_runs import NoiseRun
+from synod.common.protocol.queries.parents import ChooseParents
 from synod.common.study.features import base_count, features_of, sizes_of, space_of
 from synod.common.study.study import Study
 from synod.curator.methods.base import Parties, Publication, Released
 from synod.curator.network.consistency import NoisyTable, agree, reconcile
 from synod.curator.network.graph import Network, Pair
 from synod.curator.network.levels import PLAIN, Levels, levels_of, levels_with
-from synod.curator.network.sampling import Uniforms, make_word, sample_network
+from synod.curator.network.sampling import Uniforms, Word, make_word, sample_network
 from synod.curator.network.tables import count_cells, marginalize, mutual_information, project_tables
 
 Floats = NDArray[np.float64]
@@ -59,15 +61,15 @@ class Evidence:
         known = len(sizes_of(self.study))
         return [table for table in self.tables if max(table.features) < known]
 
-    def add_sum(self, label: str, sets: Sets, counts: list[NDArray[np.int64]]) -> None:
+    def add_sum(self, label: str, sets: Sets, counts: list[NDArray[np.int64]], present: Features = ()) -> None:
         """Adds the tables of an encrypted sum of even shares."""
-        self.add_answer(label, SumMarginals(sets, self.groupings), counts)
+        self.add_answer(label, SumMarginals(sets, self.groupings, present=present), counts)
 
     def add_answer(self, label: str, query: SumMarginals, counts: list[NDArray[np.int64]]) -> None:
-        """Adds the tables of an encrypted sum, whatever its shares and weights."""
-        step, rows = plan_study(self.study).step(label), self.study.total_rows
+        """Adds the tables of an encrypted sum, whatever its shares and weights; the query says who was present."""
+        step, rows, scale = plan_study(self.study).step(label), self.study.total_rows, query.scale(self.study) ** 2
         for features, own, noise in zip(query.sets, counts, query.table_noise(step, self.study), strict=True):
-            variance = noise.variance if isinstance(noise, NoiseRun) else noise.variances()
+            variance = scale * (noise.variance if isinstance(noise, NoiseRun) else noise.variances())
             self.tables.append(Released(features, own.astype(np.float64), rows, variance))
 
     def add_local(self, label: str, sets: Sets, counts: list[NDArray[np.int64]]) -> None:
@@ -87,14 +89,14 @@ class Evidence:
         """
         everybodys, others = self._gather(features)
         found = everybodys or others
-        return _average(found, self.all_rows) if found else None
+        return average_tables(found, self.all_rows) if found else None
 
     def counted(self, features: Features) -> Released | None:
         """The same from tables that count all rows, alone or added up: what some parties told says nothing about
         others. None where some rows were not counted.
         """
         everybodys, _ = self._gather(features)
-        return _average(everybodys, self.all_rows) if everybodys else None
+        return average_tables(everybodys, self.all_rows) if everybodys else None
 
     def _gather(self, features: Features) -> tuple[list[Released], list[Released]]:
         """Tables of these features that count all rows, and the sum of the parties' own where it does not."""
@@ -108,7 +110,7 @@ class Evidence:
                 (whole if table.rows == self.all_rows else parts.setdefault(table.party, [])).append(margin)
         if not parts:
             return whole, []
-        own = [_average(tables, tables[0].rows) for tables in parts.values()]
+        own = [average_tables(tables, tables[0].rows) for tables in parts.values()]
         rows = sum(part.rows for part in own)
         total = np.sum([part.counts for part in own], axis=0)
         added = Released(features, total, rows, sum(part.variance for part in own))
@@ -134,7 +136,7 @@ class Evidence:
         return float(mutual_information(shares, sizes_of(self.study)[feature]))
 
 
-def _average(tables: Sequence[Released], rows: int) -> Released:
+def average_tables(tables: Sequence[Released], rows: int) -> Released:
     """One estimate of the counts over all rows, each cell weighted by its precision; a table of fewer rows is scaled
     up, noise and all.
     """
@@ -151,12 +153,38 @@ def without_parents(study: Study) -> Network:
     return Network(tuple(Pair(feature, ()) for feature in range(base_count(study))), levels_of(study))
 
 
+async def draw_in_turn(
+    study: Study, parties: Parties, phase: str, first: int, ask: Callable[[list[Pair], int], ChooseParents]
+) -> list[Pair]:
+    """The first feature without parents, then each party's draws; `ask` makes the query for the pairs so far and a
+    number of draws. Draws that nobody is left to make are missing.
+
+    Guarantee: a step costs what the plan says, however many draws it has: they share its epsilon.
+    """
+    pairs, owed = [Pair(first, ())], 0
+    for entry, count in zip(study.roster, share_draws(study), strict=True):
+        if not count:
+            continue
+        owed += count
+        chosen = await parties.ask_one(f"{phase}-{entry.name}", ask(pairs, owed))
+        if chosen is not None:
+            pairs.extend(Pair(feature, parents) for feature, parents in chosen)
+            owed = 0
+    return pairs
+
+
+def left_alone(study: Study, pairs: Sequence[Pair]) -> list[Pair]:
+    """The features that nobody was left to draw parents for, without any."""
+    placed = {pair.feature for pair in pairs}
+    return [Pair(feature, ()) for feature in range(base_count(study)) if feature not in placed]
+
+
 async def learn_tables(
     study: Study, parties: Parties, label: str, network: Network, evidence: Evidence
 ) -> list[Floats]:
     """The tables of a network's families, asked in one sum and brought into agreement with each other."""
     sets: Sets = network.asked_sets()
-    evidence.add_sum(label, sets, await parties.ask(label, SumMarginals(sets)))
+    evidence.add_sum(label, sets, await parties.ask(label, SumMarginals(sets)), parties.present(label))
     return await parties.compute(partial(fit_tables, study, network, evidence, sets))
 
 
@@ -218,13 +246,17 @@ def model_to_json(study: Study, network: Network, tables: Sequence[Floats]) -> d
 
 def draw_network(study: Study, network: Network, tables: Sequence[Floats], rows: int, *, rng: Uniforms) -> list[Any]:
     """Rows of a network as codes of the schema's attributes; bits that form no valid code are never drawn."""
+    drawn = sample_network(network, tables, sizes_of(study), rows, rng=rng, words=words_of(study))
+    return space_of(study).decode(drawn, rows)
+
+
+def words_of(study: Study) -> list[Word]:
+    """The attributes that are split into bits, some of which form no valid code."""
     sizes, features = sizes_of(study), features_of(study)
-    words = [
+    return [
         make_word(tuple(i for i, f in enumerate(features) if f.attribute == attribute), codes, sizes)
         for attribute, codes in space_of(study).valid_codes().items()
     ]
-    drawn = sample_network(network, tables, sizes, rows, rng=rng, words=words)
-    return space_of(study).decode(drawn, rows)
 
 
 def network_to_json(network: Network) -> Json:

@@ -106,20 +106,13 @@ class _Step:
     edges: Floats
 
     def draw(self, columns: Sequence[Codes], *, rng: Uniforms) -> NDArray[np.intp]:
-        """One value for each row, by bisection with one uniform: the first whose cumulative chance is above it."""
+        """One value for each row."""
         uniforms = rng.random(len(columns[self.feature]))
         place = self._mix_codes(columns, self.parents, len(uniforms))
         if self.kinds > 1:
             place *= self.kinds
             place += self.classes[self._mix_codes(columns, self.drawn, len(uniforms))]
-        width = self.edges.shape[-1]
-        place *= width
-        flat, reach = self.edges.reshape(-1), width // 2
-        while reach:
-            place += reach * (flat[place + (reach - 1)] <= uniforms)
-            reach //= 2
-        values: NDArray[np.intp] = place & (width - 1)
-        return values
+        return bisect_edges(self.edges, place, uniforms)
 
     def _mix_codes(self, columns: Sequence[Codes], features: Features, rows: int) -> NDArray[np.intp]:
         """Each row's cell in the table of `features`."""
@@ -145,11 +138,11 @@ def _compile(network: Network, tables: Sequence[Floats], sizes: Sequence[int], w
         word = owners.get(pair.feature)
         earlier = network.features[:place]
         drawn = tuple(feature for feature in earlier if word and feature in word.features)
-        allowed, classes = _restrictions(word, drawn, pair.feature, sizes)
-        edges = _cumulate(_condition(table.reshape(sizes[pair.feature], -1).T, allowed))
+        weights, classes = condition_tables(table, pair.feature, drawn, sizes, word)
+        edges = cumulate(weights.reshape(-1, sizes[pair.feature]))
         coarse = [(parent, levels.base(parent)) for parent in pair.parents if levels.base(parent) != parent]
         groups = {parent: (base, levels.coarsen(base, parent, sizes[base])) for parent, base in coarse}
-        steps.append(_Step(pair.feature, pair.parents, groups, drawn, sizes, classes, len(allowed), edges))
+        steps.append(_Step(pair.feature, pair.parents, groups, drawn, sizes, classes, weights.shape[1], edges))
     return steps
 
 
@@ -163,6 +156,16 @@ def _find_owners(words: Sequence[Word], sizes: Sequence[int]) -> dict[int, Word]
             raise invalid("A feature is a digit of two attributes.")
         owners |= dict.fromkeys(word.features, word)
     return owners
+
+
+def condition_tables(
+    table: Floats, feature: int, drawn: Features, sizes: Sequence[int], word: Word | None
+) -> tuple[Floats, NDArray[np.intp]]:
+    """The weights of a feature's values for each configuration of its parents and each kind of restriction that the
+    digits of its word make that are drawn before it, and which kind each combination of these makes.
+    """
+    allowed, classes = _restrictions(word, drawn, feature, sizes)
+    return _condition(table.reshape(sizes[feature], -1).T, allowed), classes
 
 
 def _restrictions(
@@ -179,19 +182,33 @@ def _restrictions(
 
 
 def _condition(joint: Floats, allowed: NDArray[np.bool_]) -> Floats:
-    """The weights of the values, (configurations x kinds, values): the joint's, else the margin's, else equal."""
+    """The weights of the values, (configurations, kinds, values): the joint's, else the margin's, else equal."""
     assert joint.min() >= 0
     weights = joint[:, None, :] * allowed
     margin = joint.sum(axis=0) * allowed
     margin = np.where(margin.any(axis=1, keepdims=True), margin, allowed)
-    weights = np.where(weights.any(axis=2, keepdims=True), weights, margin)
-    return weights.reshape(-1, joint.shape[1])
+    return np.where(weights.any(axis=2, keepdims=True), weights, margin)
 
 
-def _cumulate(weights: Floats) -> Floats:
+def cumulate(weights: Floats) -> Floats:
+    """The cumulative distribution of each row of weights, filled up with infinity to a power of two."""
     size = weights.shape[1]
     edges = np.full((len(weights), 2 ** math.ceil(math.log2(size))), np.inf)
     edges[:, :size] = np.cumsum(weights, axis=1)
     # From the last possible value on this is a number over itself: exactly 1, above every uniform.
     edges[:, :size] /= edges[:, size - 1 : size]
     return edges
+
+
+def bisect_edges(edges: Floats, place: NDArray[np.intp], uniforms: Floats) -> NDArray[np.intp]:
+    """One value for each row, by bisection with one uniform: the first whose cumulative chance is above it. `place`
+    says by which distribution, and is overwritten.
+    """
+    width = edges.shape[-1]
+    place *= width
+    flat, reach = edges.reshape(-1), width // 2
+    while reach:
+        place += reach * (flat[place + (reach - 1)] <= uniforms)
+        reach //= 2
+    values: NDArray[np.intp] = place & (width - 1)
+    return values

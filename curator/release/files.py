@@ -7,6 +7,7 @@ Made from released statistics and public input only; the same log gives the same
 import json
 import shutil
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pyarrow.parquet
 from synod.common.crypto.canonical import Json
 from synod.common.privacy.coins import Coins
 from synod.common.protocol.answers import ANSWERS_FILE, write_answers
+from synod.common.protocol.losses import LostParty, first_without, steps_answered
 from synod.common.protocol.manifest import FORMAT, MANIFEST_FILE, PartyAccount, file_hash, noise_law, seal_manifest
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import AnyQuery, read_query
@@ -27,19 +29,20 @@ from synod.common.protocol.submission import AnsweredStep, Submission
 from synod.common.protocol.transcript import read_transcript
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.files import sync_files, sync_folder
+from synod.common.study.attributes import DaysAttribute, TruthAttribute
 from synod.common.study.encoding import Codes, Coding, codings_of, decode_numbers
 from synod.common.study.schema import CategoricalAttribute
 from synod.common.study.study import Study
 from synod.curator.context import Context
 from synod.curator.methods.base import Publication
-from synod.curator.release.report.page import write_report
+from synod.curator.release.report.page import PREVIEW_ROWS, write_report
 from synod.curator.release.report.sections import Imprint
 from synod.curator.release.versions import current_versions, describe_versions
 from synod.curator.store import Store
 
 MODEL_FILE, REPORT_FILE = "model.json", "report.html"
 CSV_FILE, PARQUET_FILE = "synthetic.csv", "synthetic.parquet"
-VERSIONS_NOTE = "versions"
+VERSIONS_NOTE, PUBLISHED_NOTE = "versions", "published"
 
 
 def write_release(context: Context, study: Study, publication: Publication, seed: int) -> None:
@@ -73,12 +76,26 @@ def _write_draft(draft: Path, context: Context, study: Study, publication: Publi
     write_answers(draft / ANSWERS_FILE, study, logged_answers(context.store, study, queries))
     transcript_hash = read_transcript(envelope).digest(study).hex()
     versions = describe_versions(context.store.note(study.digest(), VERSIONS_NOTE), current_versions())
-    imprint = Imprint(context.identity.fingerprint, transcript_hash, seed, versions["synod-dp"])
-    report = write_report(study, publication, {label: asked.query for label, asked in queries.items()}, imprint)
+    published = _publication_date(context, study)
+    imprint = Imprint(context.identity.fingerprint, transcript_hash, seed, versions["synod-dp"], published)
+    lost = lost_parties(context.store, study)
+    answers = {step.label: answer for step, _, answer in logged_answers(context.store, study, queries)}
+    asked = {label: signed.query for label, signed in queries.items()}
+    report = write_report(study, publication, asked, imprint, lost, answers=answers, preview=first_rows(table))
     (draft / REPORT_FILE).write_text(report, encoding="utf-8", newline="\n")
     content = describe_release(study, envelope, accounts(context.store, study), queries, seed, versions, draft)
+    content["published"] = published
+    if study.may_lose:
+        content["losses"] = [one.to_json() for one in lost]
     (draft / MANIFEST_FILE).write_bytes(seal_manifest(content, context.identity))
     sync_files(draft)
+
+
+def _publication_date(context: Context, study: Study) -> str:
+    """The day on which the release was first written, which stays the same however often it is tried."""
+    today = datetime.fromtimestamp(context.clock(), UTC).date().isoformat()
+    context.store.add_note(study.digest(), PUBLISHED_NOTE, today)
+    return str(context.store.note(study.digest(), PUBLISHED_NOTE))
 
 
 def decode_table(study: Study, columns: list[Codes], *, coins: Coins) -> pa.Table:
@@ -88,14 +105,25 @@ def decode_table(study: Study, columns: list[Codes], *, coins: Coins) -> pa.Tabl
     return pa.table(arrays, names=[coding.attribute.name for coding in codings])
 
 
+def first_rows(table: pa.Table) -> list[list[str]]:
+    """The first rows of a decoded table as texts, for the report."""
+    shown = [column.slice(0, PREVIEW_ROWS).to_pylist() for column in table.columns]
+    return [["" if value is None else str(value) for value in row] for row in zip(*shown, strict=True)]
+
+
 def decode_column(coding: Coding, codes: Codes, *, coins: Coins) -> pa.Array:
     """One column's values; a missing value's code becomes null."""
     missing = codes == coding.null_code if coding.attribute.nullable else np.zeros(len(codes), dtype=bool)
+    if isinstance(coding.attribute, TruthAttribute):
+        return pa.array(codes == 1, mask=missing)
     if isinstance(coding.attribute, CategoricalAttribute):
         texts = pa.array(coding.attribute.categories)
         places = pa.array(np.where(missing, 0, codes).astype(np.int32), mask=missing)
         return texts.take(places)
-    return pa.array(decode_numbers(coding, np.where(missing, 0, codes), coins=coins), mask=missing)
+    numbers = decode_numbers(coding, np.where(missing, 0, codes), coins=coins)
+    if isinstance(coding.attribute, DaysAttribute):
+        return pa.array(numbers.astype(np.int32), mask=missing).cast(pa.date32())
+    return pa.array(numbers, mask=missing)
 
 
 def write_csv(table: pa.Table, path: Path) -> None:
@@ -113,15 +141,25 @@ def write_csv(table: pa.Table, path: Path) -> None:
 def accounts(store: Store, study: Study) -> list[PartyAccount]:
     """What each party answered, with the signed headers of its answers."""
     found = []
+    queries = {label: asked.query for label, asked in asked_queries(store, study).items()}
     for entry in study.roster:
-        planned = plan_study(study).steps_of(entry.name)
+        planned = steps_answered(study, queries, entry.name)
         headers = tuple(_stored_header(store, study, step.label, entry.name) for step in planned)
         steps = tuple(
             AnsweredStep(step.label, header.query.hex(), step.cost)
             for step, header in zip(planned, headers, strict=True)
         )
-        found.append(PartyAccount(entry.name, steps, headers, headers[-1].account_signature))
+        found.append(PartyAccount(entry.name, steps, headers, headers[-1].account_signature if headers else b""))
     return found
+
+
+def lost_parties(store: Store, study: Study) -> list[LostParty]:
+    """Whom the study went on without, since which step, and why."""
+    queries = {label: asked.query for label, asked in asked_queries(store, study).items()}
+    return [
+        LostParty(one.party, first_without(study, queries, one.party), one.reason, one.declared)
+        for one in store.losses(study.digest())
+    ]
 
 
 def _stored_header(store: Store, study: Study, label: str, party: str) -> Submission:
@@ -131,8 +169,9 @@ def _stored_header(store: Store, study: Study, label: str, party: str) -> Submis
 
 
 def asked_queries(store: Store, study: Study) -> dict[str, SignedQuery]:
-    """The query of each step with the curator's signature, from the log."""
-    study_hash, labels = study.digest(), [step.label for step in plan_study(study).steps]
+    """The query of each step with the curator's signature, from the log; of steps that were skipped there is none."""
+    study_hash, skipped = study.digest(), store.skipped(study.digest())
+    labels = [step.label for step in plan_study(study).steps if step.label not in skipped]
     return {
         label: SignedQuery(
             read_query(json.loads(store.query(study_hash, label)), study), store.query_signature(study_hash, label)
@@ -144,6 +183,8 @@ def asked_queries(store: Store, study: Study) -> dict[str, SignedQuery]:
 def logged_answers(store: Store, study: Study, queries: dict[str, SignedQuery]) -> Iterator[tuple[Step, AnyQuery, Any]]:
     """Each step with its query and the roster's answer as the log has it, in the order of the plan."""
     for step in plan_study(study).steps:
+        if step.label not in queries:  # skipped: its party was lost
+            continue
         query = queries[step.label].query
         yield step, query, query.read_answer(store.answer(study.digest(), step.label), study)
 

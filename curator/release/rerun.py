@@ -11,19 +11,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+import pyarrow as pa
+import pyarrow.parquet
+
 from synod.common.crypto.canonical import Json, canonical_bytes
 from synod.common.protocol.answers import ANSWERS_FILE, ReleasedAnswers
 from synod.common.protocol.manifest import Verdict
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries.base import Query, SumQuery
+from synod.common.protocol.queries.base import Query, SharedQuery, SumQuery
 from synod.common.protocol.queries.marginals import LocalMarginals
 from synod.common.protocol.queries.parsing import AnyQuery
 from synod.common.runtime.errors import SynodError, check_failed
 from synod.common.study.study import CURATOR_NAME, Study
 from synod.curator.checks import check_local_marginals
 from synod.curator.combine import CHECKED
-from synod.curator.methods.base import Publication, finish_at_once, publish
-from synod.curator.release.files import MODEL_FILE, REPORT_FILE
+from synod.curator.methods.base import Parties, Publication, finish_at_once, publish
+from synod.curator.release.files import MODEL_FILE, PARQUET_FILE, REPORT_FILE, first_rows
 from synod.curator.release.report.page import write_report
 from synod.curator.release.report.sections import Imprint
 from synod.curator.release.versions import find_differences
@@ -50,7 +53,7 @@ def check_sums(folder: Path, verdict: Verdict) -> Found:
     study, answers = verdict.study, ReleasedAnswers(folder / ANSWERS_FILE, verdict.study, verdict.queries)
     checked = 0
     for step in plan_study(study).steps:
-        query = verdict.queries[step.label]
+        query = verdict.queries.get(step.label)
         try:
             if isinstance(query, SumQuery):
                 sums = query.join(answers.read(step.label))
@@ -76,9 +79,10 @@ class OtherQueryError(Exception):
 
 
 @dataclass(slots=True)
-class ReplayedParties:
-    """Implements `Parties` over released answers: each query must be the stated one."""
+class ReplayedParties(Parties):
+    """Implements `Parties` over released answers: each query must be the stated one, of those who were present."""
 
+    study: Study
     queries: dict[str, AnyQuery]
     answers: ReleasedAnswers
     is_lenient: bool
@@ -90,6 +94,8 @@ class ReplayedParties:
         stated = self.queries.get(label)
         if stated is None or type(stated) is not type(query):
             raise OtherQueryError(label)
+        if isinstance(query, SharedQuery):
+            query = query.asked_of(self.present(label), self.study)
         own, theirs = query.to_json(), stated.to_json()
         if canonical_bytes(own) != canonical_bytes(theirs):
             if not (self.is_lenient and is_close(own, theirs)):
@@ -97,7 +103,18 @@ class ReplayedParties:
             self.rounded.append(label)
         self.asked.append(label)
         answer: AnswerT = self.answers.read(label)
-        return answer
+        return query.estimate(answer, self.study) if isinstance(query, SumQuery) else answer
+
+    async def ask_one(self, label: str, query: Query[AnswerT]) -> AnswerT | None:
+        """Implements `Parties.ask_one`: what has no query was skipped, because its party was lost."""
+        if label not in self.queries:
+            return None
+        return await self.ask(label, query)
+
+    def present(self, label: str) -> tuple[int, ...]:
+        """Implements `Parties.present`, as stated."""
+        stated = self.queries[label]
+        return stated.present if isinstance(stated, SharedQuery) else ()
 
     def require_all_asked(self) -> None:
         """Raises unless the recipe has asked every stated query."""
@@ -130,7 +147,7 @@ def rerun_recipe(folder: Path, verdict: Verdict, model: Json, check_rows: Callab
     others = find_differences(verdict.versions)
     judge = _Judge(verdict.study, others)
     answers = ReleasedAnswers(folder / ANSWERS_FILE, verdict.study, verdict.queries)
-    parties = ReplayedParties(verdict.queries, answers, bool(others))
+    parties = ReplayedParties(verdict.study, verdict.queries, answers, bool(others))
     try:
         publication = finish_at_once(publish(verdict.study, parties, seed=verdict.seed))
         parties.require_all_asked()
@@ -143,7 +160,7 @@ def rerun_recipe(folder: Path, verdict: Verdict, model: Json, check_rows: Callab
     judge.agrees(f"all {len(parties.asked)} queries", NEARLY if parties.rounded else EXACTLY)
     _check_model(judge, model, publication)
     _check_rows(judge, publication, check_rows)
-    _check_report(judge, folder, verdict, publication)
+    _check_report(judge, folder, verdict, publication, answers)
     return judge.found()
 
 
@@ -196,11 +213,21 @@ def _check_rows(judge: _Judge, publication: Publication, check: Callable[[Public
         judge.agrees(drawn, EXACTLY)
 
 
-def _check_report(judge: _Judge, folder: Path, verdict: Verdict, publication: Publication) -> None:
+def _check_report(
+    judge: _Judge, folder: Path, verdict: Verdict, publication: Publication, released: ReleasedAnswers
+) -> None:
     imprint = Imprint(
-        verdict.signers[CURATOR_NAME], verdict.transcript_hash.hex(), verdict.seed, str(verdict.versions["synod-dp"])
+        verdict.signers[CURATOR_NAME],
+        verdict.transcript_hash.hex(),
+        verdict.seed,
+        str(verdict.versions["synod-dp"]),
+        verdict.published,
     )
-    page = write_report(verdict.study, publication, verdict.queries, imprint)
+    answers = {label: released.read(label) for label in verdict.queries}
+    rows = first_rows(pa.parquet.read_table(folder / PARQUET_FILE))
+    page = write_report(
+        verdict.study, publication, verdict.queries, imprint, verdict.losses, answers=answers, preview=rows
+    )
     if (folder / REPORT_FILE).read_bytes() == page.encode():
         judge.agrees(REPORT_FILE, EXACTLY)
     else:

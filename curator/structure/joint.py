@@ -3,11 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.marginals import SumMarginals
 from synod.common.study.features import sizes_of
 from synod.common.study.study import Study
-from synod.curator.methods.base import Released
+from synod.curator.methods.base import Parties, Released, sum_variances
 from synod.curator.structure.cells import Groups
 
 
@@ -16,10 +15,10 @@ def ask_everything(study: Study) -> SumMarginals:
     return SumMarginals((tuple(range(len(sizes_of(study)))),))
 
 
-def release_everything(study: Study, label: str, counts: NDArray[np.int64]) -> Released:
+def release_everything(study: Study, parties: Parties, label: str, counts: NDArray[np.int64]) -> Released:
     """The released table of all features."""
     query = ask_everything(study)
-    (variance,) = query.variances(plan_study(study).step(label), study)
+    (variance,) = sum_variances(study, parties, label, query)
     return Released(query.sets[0], counts.astype(np.float64), study.total_rows, variance)
 
 

@@ -146,6 +146,13 @@ def hang_cliques(
     return JunctionTree(sizes, cliques, parents, tuple(range(len(cliques))), separators, children)
 
 
+def check_attributes(study: Study, model: Any) -> None:
+    """Refuses a sound model that is not one of this study's attributes."""
+    found = [(attribute["name"], len(attribute["groups"])) for attribute in model["attributes"]]
+    if found != list(zip(_names(study), sizes_of(study), strict=True)):
+        raise _unsound("its attributes are not those of the study")
+
+
 def draw_model(study: Study, model: Json, seed: int) -> list[Codes]:
     """The rows of a published model, a function of the model and the seed alone: groups down the tree, then values.
 
@@ -156,9 +163,7 @@ def draw_model(study: Study, model: Json, seed: int) -> list[Codes]:
     published: Any = model
     coins, codings = Coins.public(seed, "rows"), codings_of(study)
     tree, weights = read_tree(published)
-    found = [(attribute["name"], len(attribute["groups"])) for attribute in published["attributes"]]
-    if found != list(zip(_names(study), sizes_of(study), strict=True)):
-        raise _unsound("its attributes are not those of the study")
+    check_attributes(study, published)
     drawn = draw_rows(tree, weights, study.rows, coins=coins)
     columns: list[Codes] = [np.zeros(study.rows, dtype=coding.dtype) for coding in codings]
     for place, feature in enumerate(features_of(study)):

@@ -19,7 +19,7 @@ from synod.common.crypto.certificates import Holder, Role
 from synod.common.crypto.keyfiles import read_passphrase
 from synod.common.crypto.requests import make_request, read_request
 from synod.common.runtime.settings import TlsFiles
-from synod.deploy.cli.terminal import Example, command, require_yes, say
+from synod.deploy.cli.terminal import Example, Group, command, require_yes, say
 
 folder_argument = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 role_option = click.option(
@@ -29,7 +29,7 @@ role_option = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Group)
 def certs() -> None:
     """Run a transport authority: sign requests of curator, operators and parties, and revoke certificates."""
 

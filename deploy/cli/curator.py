@@ -4,11 +4,14 @@ import asyncio
 from pathlib import Path
 
 import click
+from cryptography.hazmat.primitives.serialization import Encoding
 
-from synod.common.crypto.certificates import Holder, Role
+from synod.common.crypto.certificates import Holder, Role, read_authorities
+from synod.common.runtime.files import write_new_file
 from synod.common.runtime.settings import CuratorSettings, load_settings
 from synod.deploy.cli.certs import write_request
-from synod.deploy.cli.terminal import Example, command, require_assertions, say, serving, stay_option
+from synod.deploy.cli.terminal import Example, Group, command, require_assertions, say, serving, stay_option
+from synod.deploy.enrolment.kit import USUAL_CONTACT, write_kit
 
 config_option = click.option(
     "--config", "config", type=click.Path(path_type=Path), default=Path("curator.yaml"), show_default=True,
@@ -16,7 +19,7 @@ config_option = click.option(
 )  # fmt: skip
 
 
-@click.group()
+@click.group(cls=Group)
 def curator() -> None:
     """Run the curator's service."""
 
@@ -55,6 +58,30 @@ def request_certificate(config: Path, hosts: tuple[str, ...], name: str) -> None
 @command
 def fingerprint(config: Path) -> None:
     """Print the fingerprint that parties pin as `curator`; makes the identity if there is none."""
-    from synod.curator.rotation import load_identity  # noqa: PLC0415  (pulls in the store)
+    from synod.curator.roster.rotation import load_identity  # noqa: PLC0415  (pulls in the store)
 
     say(load_identity(load_settings(CuratorSettings, config)).fingerprint)
+
+
+@curator.command(cls=Example, example="synod curator kit --address curator.example.org:7443 --out hospital.kit")
+@config_option
+@click.option("--address", required=True, metavar="HOST:PORT", help="Where parties dial this curator.")
+@click.option(
+    "--certificates", default=USUAL_CONTACT, show_default=True, metavar="TEXT",
+    help="Who signs parties' requests for certificates, in one line.",
+)  # fmt: skip
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="A new file.")
+@command
+def kit(config: Path, address: str, certificates: str, out: Path) -> None:
+    """Write the one file that a party needs to join: address, transport authority, this curator's fingerprint.
+
+    It is not secret. Read the fingerprint out by phone: `synod party join` asks for it.
+    """
+    from synod.curator.roster.rotation import load_identity  # noqa: PLC0415  (pulls in the store)
+
+    settings = load_settings(CuratorSettings, config)
+    authorities = b"\n".join(one.public_bytes(Encoding.PEM) for one in read_authorities(settings.tls.ca))
+    identity = load_identity(settings)
+    write_new_file(out, write_kit(identity, address=address, ca=authorities.decode(), certificates=certificates))
+    say(f"{out} goes to every party; it is not secret. Read this fingerprint out to each of them, by phone:")
+    say(identity.fingerprint)

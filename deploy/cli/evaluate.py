@@ -13,7 +13,7 @@ from synod.deploy.evaluate.classifiers import parse_target, require_classifier
 from synod.deploy.evaluate.information import MODEL_FILE, Pairs, read_networks
 from synod.deploy.evaluate.measure import ALONE, NOTE, ORDERS, Cells, Evaluation, Request, average, evaluate, to_json
 from synod.deploy.evaluate.plot import draw_figure, require_plot
-from synod.deploy.evaluate.tables import find_real, find_synthetic, make_table, read_columns
+from synod.deploy.evaluate.tables import find_real, find_synthetic, make_table, read_columns, read_release_study
 
 WORSE = (
     "The published table is worse than columns alone for pairs of columns: publishing each column by itself would have "
@@ -28,11 +28,13 @@ PART = (
 @click.command(
     name="evaluate",
     cls=Example,
-    example="synod evaluate patients.csv release/ --study study.yaml --plot evaluation.png",
+    example="synod evaluate patients.csv release/ --plot evaluation.png",
 )
 @click.argument("real", type=click.Path(path_type=Path))
 @click.argument("synthetic", type=click.Path(path_type=Path))
-@click.option("--study", "study_path", required=True, type=click.Path(path_type=Path), help="Its schema is used.")
+@click.option(
+    "--study", "study_path", type=click.Path(path_type=Path), help="Its schema is used.", show_default="the release's"
+)
 @click.option("--json", "as_json", is_flag=True, help="For a machine to read.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Also draw a figure into this PNG file.")
 @click.option(
@@ -50,7 +52,7 @@ PART = (
 def evaluate_command(
     real: Path,
     synthetic: Path,
-    study_path: Path,
+    study_path: Path | None,
     as_json: bool,
     plot: Path | None,
     targets: tuple[str, ...],
@@ -63,7 +65,7 @@ def evaluate_command(
 
     Reads real rows: the figures are NOT private.
     """
-    study = load_study(study_path)
+    study = load_study(study_path) if study_path else read_release_study(synthetic)
     if plot is not None:
         require_plot(plot)
     if targets:

@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from importlib.resources import as_file, files
@@ -10,19 +10,20 @@ from pathlib import Path
 
 import click
 
-from synod.common.protocol.trust import Trust, parse_trust
+from synod.common.protocol.manifest import file_hash
 from synod.common.runtime.errors import invalid
 from synod.common.study.study import Study, load_study
 from synod.curator.release.redraw import check_release
 from synod.curator.release.spreadsheet import write_spreadsheet
+from synod.deploy.api.release import read_trust
 from synod.deploy.cli.progress import show_progress, show_release
-from synod.deploy.cli.terminal import Example, command, say, spreadsheet_option
+from synod.deploy.cli.terminal import Example, command, say, show_misfits, show_values_option, spreadsheet_option
 from synod.deploy.demo import write_tables
 from synod.deploy.launch.bundles import bundle_curator, bundle_operator, bundle_party, unpack
 from synod.deploy.launch.containers import IMAGE, container_daemons
 from synod.deploy.launch.docker import docker, removal, require_image
 from synod.deploy.launch.interrupts import terminated_as_interrupted
-from synod.deploy.launch.launcher import Daemons, launch
+from synod.deploy.launch.launcher import Daemons, NotApprovedError, launch
 from synod.deploy.launch.operator import require_empty
 from synod.deploy.launch.processes import process_daemons
 from synod.deploy.launch.site import WARNING, SitePaths, plan_paths, prepare
@@ -45,6 +46,7 @@ DEMO_SEED = 20260101
 @click.option(
     "--unit", metavar="COLUMN", help="The column of every table that tells persons apart; it is not published."
 )
+@show_values_option
 @command
 def launch_command(
     study: Path,
@@ -55,19 +57,22 @@ def launch_command(
     keep: bool,
     state: Path | None,
     unit: str | None,
+    show_values: bool,
 ) -> None:
     """Run a study over tables on this machine: keys, a curator, one daemon per table, to publication."""
     say(WARNING)
     if keep and (backend != "docker" or state is None):
         raise invalid("--keep leaves containers running.", "Give it with --backend docker and --state DIR.")
     if backend == "process":
-        run_study(load_study(study), list(tables), out, state, start=process_daemons, unit=unit)
+        loaded = load_study(study)
+        run_study(loaded, list(tables), out, state, start=process_daemons, unit=unit, show_values=show_values)
         return
     require_image(image)
     name = f"synod-{os.urandom(4).hex()}"
     try:
         start = partial(announced, name=name, image=image, keep=keep)
-        run_study(load_study(study), list(tables), out, state, start=start, unit=unit)
+        loaded = load_study(study)
+        run_study(loaded, list(tables), out, state, start=start, unit=unit, show_values=show_values)
     finally:
         if keep and docker("ps", "--quiet", "--filter", f"label=synod.launch={name}"):
             say(f"Left running. See {state}/operator.yaml, and `docker ps --filter label=synod.launch={name}`.")
@@ -88,15 +93,35 @@ def run_study(
     *,
     start: Callable[[SitePaths], AbstractContextManager[Daemons]],
     unit: str | None = None,
+    show_values: bool = False,
 ) -> None:
-    """Launches a study, shows its progress, and says where the release is."""
+    """Launches a study, shows its progress, and says where the release is; or what does not fit in which table."""
     require_empty(out)
     for table in tables:
         if not table.is_file():
             raise invalid(f"there is no table at {table}.", "Check --data.")
-    with terminated_as_interrupted(), _state_folder(state) as folder, show_progress(study.name) as report:
-        launch(study, tables, out, folder, start=start, progress=report, unit=unit)
+    for one, other in find_equal(tables):
+        say(
+            f"WARNING: {one} and {other} are the same table, so its rows count twice and spend two budgets. "
+            "Check --data."
+        )
+    try:
+        with terminated_as_interrupted(), _state_folder(state) as folder, show_progress(study.name) as report:
+            launch(
+                study, tables, out, folder, start=start, progress=report, unit=unit, tell=say, show_values=show_values
+            )
+    except NotApprovedError as error:
+        for name, misfits in error.misfits.items():
+            show_misfits(name, misfits)
+        raise
     show_release(out)
+
+
+def find_equal(tables: Sequence[Path]) -> list[tuple[Path, Path]]:
+    """Each table that holds the same bytes as an earlier one, beside that one."""
+    first: dict[str, Path] = {}
+    pairs = ((first.setdefault(file_hash(table), table), place, table) for place, table in enumerate(tables))
+    return [(one, table) for one, place, table in pairs if tables.index(one) < place]
 
 
 @contextmanager
@@ -188,12 +213,3 @@ def verify(folder: Path, trust: Path | None, skip: bool, spreadsheet: Path | Non
         say("Proven: the release is whole and belongs together, and every signer is the one that you named.")
     if spreadsheet:
         write_spreadsheet(folder, spreadsheet)
-
-
-def read_trust(path: Path) -> Trust:
-    """Reads a trust file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise invalid(f"{path} cannot be read as a file of fingerprints.") from None
-    return parse_trust(text, str(path))

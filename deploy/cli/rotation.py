@@ -15,9 +15,9 @@ from synod.common.runtime.settings import CuratorSettings, PartySettings, load_s
 from synod.common.study.study import CURATOR_NAME
 from synod.deploy.cli.curator import config_option as curator_option
 from synod.deploy.cli.curator import curator
-from synod.deploy.cli.party import config_option as party_option
-from synod.deploy.cli.party import party
-from synod.deploy.cli.terminal import Example, command, require_yes, say
+from synod.deploy.cli.party.commands import config_option as party_option
+from synod.deploy.cli.party.commands import party
+from synod.deploy.cli.terminal import Example, Group, command, require_yes, say
 from synod.party.ledger import Ledger
 from synod.party.rotation import accept_curator, check_curator_rotation, last_rotation
 from synod.party.rotation import rotate_identity as rotate_party_identity
@@ -63,7 +63,7 @@ def rotate_party(config: Path, out: Path, last: bool, yes: bool) -> None:
 @command
 def rotate_curator(config: Path, out: Path, last: bool, yes: bool) -> None:
     """Make a new identity key, signed for by the old one, which is then erased. The service must be stopped."""
-    from synod.curator.rotation import newest_rotation, rotate_identity  # noqa: PLC0415  (pulls in the store)
+    from synod.curator.roster.rotation import newest_rotation, rotate_identity  # noqa: PLC0415  (pulls in the store)
     from synod.curator.store import Store  # noqa: PLC0415
 
     settings = load_settings(CuratorSettings, config)
@@ -104,7 +104,7 @@ def accept_rotation(rotation: Path, config: Path, yes: bool) -> None:
     say(f"{config} pins the new key. The ledger has the rotation as an entry.")
 
 
-@click.group()
+@click.group(cls=Group)
 def trust() -> None:
     """Trust files: whose key is whose, for `synod verify --trust`."""
 

@@ -6,11 +6,11 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 import click
 from rich.console import Console
@@ -18,6 +18,9 @@ from rich.table import Column, Table
 
 from synod.common.runtime.errors import OUTCOMES, Code, SynodError, refused
 from synod.common.runtime.logs import start_logging
+
+if TYPE_CHECKING:
+    from synod.party.table.encode import Misfit
 
 log = logging.getLogger("synod")
 
@@ -60,6 +63,8 @@ def tell_aside(text: str) -> None:
 def complain(error: SynodError) -> None:
     """An error for people."""
     errors.print(f"synod: {error}", markup=False)
+    for line in error.further:
+        errors.print(f"  also: {line}", markup=False)
 
 
 def fail(error: SynodError) -> NoReturn:
@@ -158,7 +163,19 @@ class Example(click.Command):
         super().__init__(*args, **{**kwargs, "epilog": _epilog(example)})
 
 
-class ExampleGroup(click.Group):
+class Group(click.Group):
+    """Commands under one name, each listed with its whole first sentence."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the commands; click itself would cut what it says of them."""
+        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, " ".join((one.help or "").split("\n\n")[0].split())) for name, one in found if one is not None]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
+
+
+class ExampleGroup(Group):
     """The same for a command that has commands below it."""
 
     def __init__(self, *args: Any, example: str, **kwargs: Any) -> None:
@@ -167,3 +184,22 @@ class ExampleGroup(click.Group):
 
 def _epilog(example: str) -> str:
     return f"\b\nExample:\n  {example}\n\n{EXIT_CODES}"
+
+
+show_values_option = click.option(
+    "--show-values",
+    is_flag=True,
+    help="Where a table does not fit, also show up to five values of each kind, here only.",
+)
+
+
+def show_misfits(table: str, misfits: "Sequence[Misfit]") -> None:
+    """What does not fit in a table: column, rule, count, and values where the owner asked for them; quoted, so that
+    blanks are seen and no terminal obeys them.
+    """
+    headings = ["column", "rule", "rows"]
+    rows = [[misfit.column, misfit.rule, str(misfit.rows)] for misfit in misfits]
+    if any(misfit.examples for misfit in misfits):
+        headings.append("such as")
+        rows = [[*row, ", ".join(map(repr, misfit.examples))] for row, misfit in zip(rows, misfits, strict=True)]
+    show_table(headings, rows, title=f"{table} (for your eyes only)")

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.runtime.errors import invalid
+from synod.common.study.attributes import plain
 from synod.common.study.schema import CategoricalAttribute
 from synod.common.study.study import Study
 from synod.deploy.evaluate.tables import Table
@@ -60,7 +61,7 @@ def parse_target(text: str, study: Study, names: Sequence[str]) -> Target:
             f"{text!r} names no attribute that could be predicted.",
             "Use a name of the study's schema that has two values or more.",
         )
-    attribute = max(attributes, key=lambda a: len(a.name))
+    attribute = plain(max(attributes, key=lambda a: len(a.name)))
     name, values = attribute.name, text[len(attribute.name) + 1 :]
     if not isinstance(attribute, CategoricalAttribute):
         raise invalid(f"{name!r} has no categories to choose from.", "Give its name alone, to predict its bin.")

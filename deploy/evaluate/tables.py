@@ -10,15 +10,19 @@ from pathlib import Path
 
 import numpy as np
 
+from synod.common.protocol.manifest import MANIFEST_FILE
 from synod.common.runtime.errors import SynodError, invalid
+from synod.common.runtime.jsontext import DocumentError, read_json_file
+from synod.common.study.attributes import DaysAttribute, first_real, first_whole, name_day
 from synod.common.study.encoding import Codes, binned_codings, to_bins
 from synod.common.study.features import Feature, FeatureSpace
 from synod.common.study.schema import CategoricalAttribute, IntegerAttribute, RealAttribute
-from synod.common.study.study import Study
+from synod.common.study.study import Study, parse_study
+from synod.party.table.csv_source import table_ending
+from synod.party.table.detect import detect_format
 from synod.party.table.encode import TableError, read_table
 from synod.party.table.source import count_rows
 
-SUFFIXES = (".csv", ".parquet")
 SYNTHETIC_FILE = "synthetic.parquet"
 MISSING = "(missing)"
 
@@ -91,8 +95,10 @@ def read_columns(sources: Sequence[Path], study: Study) -> tuple[Codes, ...]:
 
 
 def _read_one(source: Path, study: Study) -> tuple[Codes, ...]:
+    layout = detect_format(source)
     try:
-        return read_table(source, binned_codings(study), unit=None, expected_rows=count_rows(source)).columns
+        rows = count_rows(source, layout)
+        return read_table(source, binned_codings(study), unit=None, expected_rows=rows, layout=layout).columns
     except TableError as error:
         first, *rest = error.misfits
         more = f" ({len(rest)} more after it)" if rest else ""
@@ -108,16 +114,24 @@ def find_real(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise _no_table(path)
-    found = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES and file.is_file())
+    found = sorted(file for file in path.iterdir() if table_ending(file) not in ("", ".txt") and file.is_file())
     if not found:
         raise invalid(f"the folder {path} holds no table.", "Tables are .csv or .parquet files.")
-    stems = [file.stem for file in found]
+    stems = [file.name.removesuffix(table_ending(file)) for file in found]
     repeated = [stem for stem in stems if stems.count(stem) > 1]
     if repeated:
-        raise invalid(
-            f"the folder {path} holds {repeated[0]} both as CSV and as Parquet.", "Keep one, or name the file."
-        )
+        raise invalid(f"the folder {path} holds {repeated[0]} in two files.", "Keep one, or name the file.")
     return found
+
+
+def read_release_study(folder: Path) -> Study:
+    """The study of a release, as its manifest has it; whether the release is sound is for `synod verify` to say."""
+    try:
+        return parse_study(read_json_file(folder / MANIFEST_FILE)["study"], f"the study of {folder}")
+    except (OSError, DocumentError, KeyError, TypeError):
+        raise invalid(
+            f"{folder} is not a release, so it does not say what its columns may hold.", "Name the study with --study."
+        ) from None
 
 
 def find_synthetic(path: Path) -> Path:
@@ -148,5 +162,6 @@ def cell_labels(study: Study, name: str) -> list[str]:
 
 def _bin_start(attribute: IntegerAttribute | RealAttribute, place: int) -> str:
     if isinstance(attribute, IntegerAttribute):
-        return str(attribute.min - (attribute.min - attribute.max - 1) * place // attribute.bins)
-    return f"{float(attribute.min + (attribute.max - attribute.min) * place / attribute.bins):.6g}"
+        first = first_whole(attribute, place)
+        return name_day(first) if isinstance(attribute, DaysAttribute) else str(first)
+    return f"{float(first_real(attribute, place)):.6g}"

@@ -16,6 +16,7 @@ import yaml
 from synod.common.crypto.canonical import Json
 from synod.common.runtime.files import write_private_file
 from synod.deploy.launch.site import Member, SitePaths
+from synod.party.table.csv_source import table_ending
 
 USER_ID = 10001
 GIVEN, KEPT = "/etc/synod", "/var/lib/synod"
@@ -41,7 +42,7 @@ def bundle_curator(paths: SitePaths) -> Bundle:
 
 def bundle_party(paths: SitePaths, member: Member) -> Bundle:
     """A party's bundle, with its table."""
-    table = f"table{member.table.suffix}"
+    table = f"table{table_ending(member.table) or member.table.suffix}"
     changes: dict[str, Json] = {
         "address": CURATOR_ADDRESS,
         "state": KEPT,

@@ -5,7 +5,7 @@ it ends, however it ends.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Protocol
@@ -16,7 +16,8 @@ from synod.common.study.encoding import codings_of
 from synod.common.study.study import Study
 from synod.deploy.launch.operator import OperatorClient
 from synod.deploy.launch.site import SitePaths, plan_paths, prepare
-from synod.party.table.encode import TableError, Unit, read_table
+from synod.party.table.detect import describe_format, shown
+from synod.party.table.encode import Misfit, TableError, Unit, read_table
 from synod.v1 import study_pb2 as pb
 
 POLL_SECONDS = 0.2
@@ -45,11 +46,15 @@ def launch(
     start: Callable[[SitePaths], AbstractContextManager[Daemons]],
     progress: Progress,
     unit: str | None = None,
+    tell: Callable[[str], None] | None = None,
+    show_values: bool = False,
 ) -> Study:
     """Runs a study over tables to its release; returns the study as it was run. `unit` is the column that tells persons
-    apart.
+    apart; `tell` is told how files are read; with `show_values` what does not fit comes with examples.
     """
     paths = plan_paths(folder, tables)
+    if tell is not None:
+        _tell_formats(paths, tell)
     resolved = prepare(paths, study, unit)
     with start(paths) as daemons:
         daemons.start_curator()
@@ -58,10 +63,16 @@ def launch(
             daemons.start_parties()
             for status in follow(client, resolved.name):
                 progress(status)
-                _refuse_refusals(status, paths, resolved)
+                _refuse_refusals(status, paths, resolved, show_values=show_values)
                 daemons.check()
             client.fetch(resolved.name, out)
     return resolved
+
+
+def _tell_formats(paths: SitePaths, tell: Callable[[str], None]) -> None:
+    for member in paths.members:
+        if member.layout is not None and shown(member.layout):
+            tell(f"{member.table.name} is read as {describe_format(member.layout)}.")
 
 
 def follow(client: OperatorClient, name: str) -> Iterator[pb.StudyStatus]:
@@ -84,35 +95,59 @@ def follow(client: OperatorClient, name: str) -> Iterator[pb.StudyStatus]:
         time.sleep(POLL_SECONDS)
 
 
-def _refuse_refusals(status: pb.StudyStatus, paths: SitePaths, study: Study) -> None:
-    """Here nobody will come and approve later."""
+class NotApprovedError(SynodError):
+    """A party does not approve; `misfits` are what does not fit, table by table, for whoever holds all tables."""
+
+    def __init__(self, sentence: str, hint: str, misfits: Mapping[str, Sequence[Misfit]]) -> None:
+        super().__init__(Code.REFUSED, sentence, hint)
+        self.misfits = misfits
+
+
+def _refuse_refusals(status: pb.StudyStatus, paths: SitePaths, study: Study, *, show_values: bool = False) -> None:
+    """Here nobody will come and approve later: says why, and what does not fit in any of the tables."""
     for party in status.parties:
         if party.not_approved:
-            misfit = find_misfit(paths, study, party.name)
-            raise SynodError(
-                Code.REFUSED,
-                f"{party.name} does not approve {status.name}{misfit and f', because {misfit}'}.",
-                f"{'To see all' if misfit else 'To see why'}, launch with --state DIR, then run `synod party approve "
-                f"DIR/study.yaml --config DIR/{party.name}/party.yaml --dry-run`.",
+            misfits = {one.name: find_misfits(paths, study, one.name, show_values=show_values) for one in paths.members}
+            own, _ = misfits[party.name]
+            raise NotApprovedError(
+                f"{party.name} does not approve {status.name}{own and f', because {own}'}.",
+                "Correct the table, or the schema: `out_of_domain` says what becomes of values outside of it."
+                if any(found for _, found in misfits.values())
+                else "To see why, launch with --state DIR, then run `synod party approve DIR/study.yaml "
+                f"--config DIR/{party.name}/party.yaml --dry-run`.",
+                {
+                    paths.members[study.index_of(name)].table.name: found
+                    for name, (_, found) in misfits.items()
+                    if found
+                },
             )
 
 
-def find_misfit(paths: SitePaths, study: Study, name: str) -> str:
-    """What does not fit the study in an organization's table, by column and rule; empty where it fits.
+def find_misfits(paths: SitePaths, study: Study, name: str, *, show_values: bool) -> tuple[str, Sequence[Misfit]]:
+    """Why an organization's table does not fit the study, in a few words, and everything in it that does not; empty
+    where it fits.
 
     Whoever launches holds all tables, so that this may be told here; the party's daemon told nobody.
     """
     member = paths.members[study.index_of(name)]
-    column = load_settings(PartySettings, member.config).unit
-    if study.max_rows_per_unit > 1 and column is None:
-        return "the study counts on persons with several rows, and no --unit COLUMN says which rows are whose"
-    unit = Unit(column, study.max_rows_per_unit) if column is not None else None
+    settings = load_settings(PartySettings, member.config)
+    if study.max_rows_per_unit > 1 and settings.unit is None:
+        return "the study counts on persons with several rows, and no --unit COLUMN says which rows are whose", ()
+    unit = Unit(settings.unit, study.max_rows_per_unit) if settings.unit is not None else None
+    rows = study.roster[study.index_of(name)].rows
     try:
-        read_table(member.table, codings_of(study), unit=unit, expected_rows=study.roster[study.index_of(name)].rows)
+        read_table(
+            member.table,
+            codings_of(study),
+            unit=unit,
+            expected_rows=rows,
+            layout=settings.format,
+            show_values=show_values,
+        )
     except TableError as error:
         first, *rest = error.misfits
         more = f" ({len(rest)} more after it)" if rest else ""
-        return f"its table does not fit the study's schema: column {first.column}: {first.rule}{more}"
+        return f"its table does not fit the study's schema: column {first.column}: {first.rule}{more}", error.misfits
     except SynodError as error:
-        return error.sentence.rstrip(".")
-    return ""
+        return error.sentence.rstrip("."), ()
+    return "", ()

@@ -1,4 +1,4 @@
-"""The operator's end of the wire: submit, status, fetch, abort."""
+"""The operator's end of the wire: submit, status, fetch, lose, abort."""
 
 import shutil
 from collections.abc import Callable
@@ -11,6 +11,7 @@ import grpc
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.crypto.certificates import read_tls
 from synod.common.runtime.errors import Code, SynodError, invalid
+from synod.common.runtime.files import naming
 from synod.common.runtime.settings import OperatorSettings
 from synod.common.runtime.wire import CALL_SECONDS, UPLOAD_SECONDS, explain, open_channel
 from synod.common.study.study import Study
@@ -61,6 +62,12 @@ class OperatorClient:
         """Ends a study."""
         self._call(lambda: self._stub.AbortStudy(pb.AbortStudyRequest(name=name), timeout=CALL_SECONDS))
 
+    def lose(self, name: str, party: str, reason: str) -> str:
+        """Declares a party lost; returns what follows, in one sentence."""
+        (study,) = self.status(name)
+        request = pb.LosePartyRequest(study_hash=study.study_hash, party=party, reason=reason)
+        return self._call(lambda: self._stub.LoseParty(request, timeout=CALL_SECONDS)).effect
+
     def fetch(self, name: str, folder: Path) -> None:
         """Writes a release into a new or empty folder; what was cut off counts as nothing, and is fetched again.
 
@@ -85,7 +92,7 @@ class OperatorClient:
                 current.write_bytes(b"")
             if current is None:
                 raise SynodError(Code.CHECK_FAILED, "the curator sent a release without file names.")
-            with current.open("ab") as file:
+            with naming(current), current.open("ab") as file:
                 file.write(part.chunk)
 
     def _call(self, call: Callable[[], T]) -> T:

@@ -20,10 +20,12 @@ from synod.common.crypto.canonical import Json
 from synod.common.crypto.certificates import Holder, Role
 from synod.common.crypto.identity import Identity
 from synod.common.runtime.errors import Code, SynodError, invalid
-from synod.common.runtime.settings import PartySettings, load_settings
+from synod.common.runtime.settings import CsvFormat, PartySettings, load_settings
 from synod.common.study.schema import write_decimal
 from synod.common.study.study import RosterEntry, Study, parse_study
 from synod.party.approval import initialize
+from synod.party.table.csv_source import table_ending
+from synod.party.table.detect import detect_format, shown
 from synod.party.table.source import count_rows
 
 WARNING = "One operator holds all keys and all tables here: for demos and tests, not for real organizations."
@@ -38,6 +40,7 @@ class Member:
     name: str
     table: Path
     config: Path
+    layout: CsvFormat | None = None  # as it was detected: nobody wrote a configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +71,22 @@ class SitePaths:
         return self.folder / "study.yaml"
 
 
-def plan_paths(folder: Path, tables: Sequence[Path]) -> SitePaths:
-    """Names one organization for each table, after its file."""
+def plan_names(tables: Sequence[Path]) -> list[str]:
+    """A name for the organization of each table, after its file."""
     names: list[str] = []
     for table in tables:
-        name = re.sub(r"[^a-z0-9]+", "-", table.stem.lower())[:50].strip("-") or "party"
+        stem = table.name.lower().removesuffix(table_ending(table))
+        name = re.sub(r"[^a-z0-9]+", "-", stem)[:50].strip("-") or "party"
         candidates = chain([name], (f"{name}-{number}" for number in count(2)))
         names.append(next(candidate for candidate in candidates if candidate not in (*OWN_NAMES, *names)))
+    return names
+
+
+def plan_paths(folder: Path, tables: Sequence[Path]) -> SitePaths:
+    """Plans one organization for each table, and detects how its file is written."""
     members = tuple(
-        Member(name, table.resolve(), folder / name / "party.yaml") for name, table in zip(names, tables, strict=True)
+        Member(name, table.resolve(), folder / name / "party.yaml", detect_format(table))
+        for name, table in zip(plan_names(tables), tables, strict=True)
     )
     return SitePaths(folder, members)
 
@@ -140,6 +150,7 @@ def _prepare_party(paths: SitePaths, member: Member, study: Study, curator_key: 
             "tls": tls_files(paths, member.name, ".."),
             "dataset": member.name,
             "source": str(member.table),
+            **({} if member.layout is None else {"format": shown(member.layout)}),
             **({} if unit is None else {"unit": unit}),
             **_caps(study),
             "min_collusion": min(1, study.collusion),
@@ -151,7 +162,8 @@ def _prepare_party(paths: SitePaths, member: Member, study: Study, curator_key: 
     )
     settings = load_settings(PartySettings, member.config)
     identity = initialize(settings, spent=None, now=int(time.time()))
-    return RosterEntry(name=member.name, key=identity.fingerprint, rows=_positive(count_rows(member.table), member))
+    rows = count_rows(member.table, member.layout)
+    return RosterEntry(name=member.name, key=identity.fingerprint, rows=_positive(rows, member))
 
 
 def _caps(study: Study) -> dict[str, Json]:

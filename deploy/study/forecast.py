@@ -22,6 +22,8 @@ from synod.curator.structure.columns import column_deviation, column_sizes
 MULTIPLICATION_SECONDS = 3.0e-6  # one product modulo n^2 at 3072 bits, measured by make bench-crypto
 MULTIPLICATIONS = 192
 BYTES_PER_NUMBER = 24  # a count, and the two numbers whose difference is its noise
+DECRYPTION_SECONDS = 0.015  # one ciphertext at 3072 bits, by the curator
+ROUND_SECONDS = 2.0  # to ask, to be polled, to store and to answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,37 @@ def _forecast(study: Study, step: Step, query: SumQuery[Any]) -> Forecast:
         memory_mib=150 + (largest * len(study.attributes) * 2 + layout.length * BYTES_PER_NUMBER) / 2**20,
         error=math.sqrt(terms.variance) / (query.unit(study) * study.total_rows),
         cell_to_noise=query.cell_to_noise(step, study) if isinstance(query, SumMarginals) else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """How long a study takes from the last approval on, and what a party sends, if every party is online and has one
+    core like the one that was measured. `fit` is the curator's work on answers, and the parties' counting.
+    """
+
+    encryption: float
+    decryption: float
+    fit: float
+    waiting: float
+    bytes_per_party: int
+
+    @property
+    def seconds(self) -> float:
+        """All of it."""
+        return self.encryption + self.decryption + self.fit + self.waiting
+
+
+def forecast_duration(study: Study, fit: float) -> Duration:
+    """The time of a resolved study whose rehearsal took `fit` seconds, without encryption."""
+    rounds, steps = forecast_study(study), len(plan_study(study).steps)
+    ciphertexts = sum(found.ciphertexts for found in rounds)
+    return Duration(
+        encryption=sum(found.seconds_per_party for found in rounds),
+        decryption=ciphertexts * DECRYPTION_SECONDS * (study.key_bits / 3072) ** 3,
+        fit=fit,
+        waiting=steps * ROUND_SECONDS,
+        bytes_per_party=sum(found.bytes_per_party for found in rounds),
     )
 
 

@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.runtime.errors import invalid
+from synod.common.study.attributes import DaysAttribute
 from synod.common.study.encoding import Codes, Coding, codings_of
 from synod.common.study.schema import CategoricalAttribute, IntegerAttribute
 from synod.common.study.study import Study
 from synod.deploy.evaluate.tables import find_real
+from synod.party.table.detect import detect_format
 from synod.party.table.encode import TableError, read_table
 from synod.party.table.source import count_rows
 
@@ -32,12 +34,15 @@ def read_numbers(paths: Sequence[Path], study: Study) -> dict[str, Floats]:
 
 
 def _is_number(coding: Coding) -> bool:
-    return coding.attribute.is_numeric and not coding.is_constant
+    is_date = isinstance(coding.attribute, DaysAttribute)
+    return coding.attribute.is_numeric and not coding.is_constant and not is_date
 
 
 def _finest(coding: Coding) -> Coding:
     """Levels at which values of their own stay apart, whatever the study's method needs: a spike is one value."""
     attribute = coding.attribute
+    if not isinstance(attribute, CategoricalAttribute):
+        attribute = attribute.model_copy(update={"edges": ()})
     if isinstance(attribute, IntegerAttribute):
         return Coding(attribute, min(max(attribute.max - attribute.min, 1), FINEST_LEVELS))
     return Coding(attribute, FINEST_LEVELS)
@@ -53,8 +58,10 @@ def _decode(coding: Coding, codes: Codes) -> Floats:
 
 
 def _read_one(source: Path, codings: Sequence[Coding]) -> tuple[Codes, ...]:
+    layout = detect_format(source)
     try:
-        return read_table(source, codings, unit=None, expected_rows=count_rows(source)).columns
+        rows = count_rows(source, layout)
+        return read_table(source, codings, unit=None, expected_rows=rows, layout=layout).columns
     except TableError as error:
         first = error.misfits[0]
         raise invalid(

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.privacy.coins import Coins
-from synod.common.protocol.queries.base import sample_runs
 from synod.common.protocol.queries.marginals import LocalMarginals, Tables
+from synod.common.protocol.queries.noise_runs import sample_runs
 from synod.common.protocol.steps import Step
 from synod.common.study.encoding import Codes
 from synod.common.study.features import space_of

@@ -5,18 +5,27 @@ read in batches, so memory is the encoded table plus one batch.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from synod.common.runtime.errors import Code, SynodError
+from synod.common.runtime.settings import CsvFormat
+from synod.common.study.attributes import DaysAttribute, TruthAttribute
 from synod.common.study.encoding import Codes, Coding, encode_numbers
-from synod.common.study.schema import CategoricalAttribute, IntegerAttribute
+from synod.common.study.schema import CategoricalAttribute, IntegerAttribute, PlainAttribute
+from synod.party.table.csv_source import USUAL
 from synod.party.table.snapshot import Snapshot
 from synod.party.table.source import open_batches
+from synod.party.table.text import NO_DAY, decoded, to_days, to_numbers, to_texts, to_truths
+
+MOST_EXAMPLES = 5
+LONGEST_EXAMPLE = 60
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +38,15 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """What does not fit: shown to the party's operator, never sent."""
+    """What does not fit: shown to the party's operator, never sent.
+
+    `examples` are values that break the rule, kept only where the operator asked to see some; they are in no repr.
+    """
 
     column: str
     rule: str
     rows: int
+    examples: tuple[str, ...] = field(default=(), repr=False)
 
 
 class TableError(SynodError):
@@ -48,24 +61,39 @@ class TableError(SynodError):
         self.misfits = misfits
 
 
-def read_table(source: Path, codings: Sequence[Coding], *, unit: Unit | None, expected_rows: int) -> Snapshot:
-    """Reads, checks and encodes a table; raises `TableError` with all misfits if anything does not fit.
+def read_table(
+    source: Path,
+    codings: Sequence[Coding],
+    *,
+    unit: Unit | None,
+    expected_rows: int,
+    layout: CsvFormat | None = None,
+    show_values: bool = False,
+) -> Snapshot:
+    """Reads, checks and encodes a table; raises `TableError` with all misfits if anything does not fit. `layout` is the
+    format of a CSV file; with `show_values` misfits have examples, for the operator's own terminal.
 
     Guarantee: with a `unit`, no unit of the snapshot has more rows than it says. Its column is not kept.
     """
     columns = tuple(np.zeros(expected_rows, dtype=coding.dtype) for coding in codings)
     names = [coding.attribute.name for coding in codings]
     misfits: dict[tuple[str, str], int] = {}
+    examples: dict[tuple[str, str], dict[str, None]] = {}
     units: list[pa.Array] = []
     rows = 0
-    for batch in open_batches(source, names if unit is None or unit.column in names else [*names, unit.column]):
+    wanted = names if unit is None or unit.column in names else [*names, unit.column]
+    for batch in open_batches(source, wanted, layout):
         start, rows = rows, rows + len(batch)
         if unit is not None:
             units.append(_unit_names(batch.column(unit.column)))
         for coding, column in zip(codings, columns, strict=True):
-            codes, broken = _encode(coding, batch.column(coding.attribute.name))
-            for rule, count in broken.items():
-                misfits[coding.attribute.name, rule] = misfits.get((coding.attribute.name, rule), 0) + count
+            values = decoded(batch.column(coding.attribute.name))
+            codes, broken = _encode(coding, values, layout or USUAL)
+            for rule, where in broken.items():
+                key = coding.attribute.name, rule
+                misfits[key] = misfits.get(key, 0) + int(where.sum())
+                if show_values:
+                    _add_examples(examples.setdefault(key, {}), values, where)
             kept = max(0, min(rows, expected_rows) - start)
             column[start : start + kept] = codes[:kept]
     if rows != expected_rows:
@@ -73,45 +101,65 @@ def read_table(source: Path, codings: Sequence[Coding], *, unit: Unit | None, ex
     if unit is not None:
         misfits |= _check_unit(unit, units)
     if misfits:
-        raise TableError([Misfit(column, rule, count) for (column, rule), count in misfits.items()])
+        raise TableError([Misfit(*key, count, tuple(examples.get(key, ()))) for key, count in misfits.items()])
     return Snapshot(columns)
 
 
-def _encode(coding: Coding, values: pa.Array) -> tuple[Codes, dict[str, int]]:
-    """Codes of one batch of one column, and how many rows break which rule."""
-    attribute, values = coding.attribute, _decoded(values)
+def _add_examples(seen: dict[str, None], values: pa.Array, where: Bools) -> None:
+    """Adds values that break a rule, each once, until there are enough."""
+    for text in to_texts(values.filter(pa.array(where))).drop_null().unique().slice(0, MOST_EXAMPLES).to_pylist():
+        if len(seen) < MOST_EXAMPLES:
+            seen[text if len(text) <= LONGEST_EXAMPLE else text[: LONGEST_EXAMPLE - 1] + "…"] = None
+
+
+def _encode(coding: Coding, values: pa.Array, layout: CsvFormat) -> tuple[Codes, dict[str, Bools]]:
+    """Codes of one batch of one column, and which rows break which rule."""
+    attribute = coding.attribute
     is_null = values.is_null().to_numpy(zero_copy_only=False)
-    broken: dict[str, int] = {}
-    if isinstance(attribute, CategoricalAttribute):
+    broken: dict[str, Bools] = {}
+    if isinstance(attribute, TruthAttribute):
+        true, outside = to_truths(values)
+        codes: Codes = true.astype(coding.dtype)
+    elif isinstance(attribute, CategoricalAttribute):
         codes, outside = _encode_categories(coding, values)
     else:
-        codes, outside, not_a_number = _encode_range(coding, values)
+        codes, outside, not_a_number = _encode_range(coding, values, layout)
         if (not_a_number & ~is_null).any():
-            kind = "whole number" if isinstance(attribute, IntegerAttribute) else "number"
-            broken[f"not a {kind}"] = int((not_a_number & ~is_null).sum())
-    outside &= ~is_null
+            broken[f"not a {_kind(attribute)}"] = not_a_number & ~is_null
+    outside = outside & ~is_null
     if outside.any() and attribute.out_of_domain == "refuse":
-        broken["outside the domain"] = int(outside.sum())
+        rule = "not true or false" if isinstance(attribute, TruthAttribute) else "outside the domain"
+        broken[rule] = outside
     if is_null.any() and not attribute.nullable:
-        broken["missing, but not nullable"] = int(is_null.sum())
+        broken["missing, but not nullable"] = is_null
     if attribute.nullable:
         as_null = is_null | outside if attribute.out_of_domain == "null" else is_null
         codes[as_null] = coding.null_code
     return codes, broken
 
 
-def _encode_categories(coding: Coding, values: pa.Array) -> tuple[Codes, np.ndarray]:
+def _kind(attribute: PlainAttribute) -> str:
+    if isinstance(attribute, DaysAttribute):
+        return "date"
+    return "whole number" if isinstance(attribute, IntegerAttribute) else "number"
+
+
+def _encode_categories(coding: Coding, values: pa.Array) -> tuple[Codes, Bools]:
     assert isinstance(coding.attribute, CategoricalAttribute)
-    positions = pc.index_in(_to_texts(values), value_set=pa.array(coding.attribute.categories))
+    positions = pc.index_in(to_texts(values), value_set=pa.array(coding.attribute.categories))
     outside = positions.is_null().to_numpy(zero_copy_only=False)
     codes = positions.fill_null(0).to_numpy(zero_copy_only=False).astype(coding.dtype)
     return codes, outside
 
 
-def _encode_range(coding: Coding, values: pa.Array) -> tuple[Codes, np.ndarray, np.ndarray]:
-    numbers = _to_numbers(values)
-    not_a_number = ~np.isfinite(numbers)
+def _encode_range(coding: Coding, values: pa.Array, layout: CsvFormat) -> tuple[Codes, Bools, Bools]:
     attribute = coding.attribute
+    if isinstance(attribute, DaysAttribute):
+        days = to_days(values, layout.date_order)
+        numbers = np.where(days == NO_DAY, np.nan, days.astype(np.float64))
+    else:
+        numbers = to_numbers(values, layout.decimal)
+    not_a_number = ~np.isfinite(numbers)
     if isinstance(attribute, IntegerAttribute):
         not_a_number |= np.where(np.isfinite(numbers), numbers != np.rint(numbers), False)
     assert not isinstance(attribute, CategoricalAttribute)
@@ -121,38 +169,10 @@ def _encode_range(coding: Coding, values: pa.Array) -> tuple[Codes, np.ndarray, 
     return encode_numbers(coding, np.clip(numbers, low, high)), outside, not_a_number
 
 
-def _to_numbers(values: pa.Array) -> np.ndarray:
-    """Doubles, with NaN where there is no number."""
-    if _is_number(values.type):
-        numbers = values.cast(pa.float64(), safe=False)  # beyond 2**53 is outside of every domain, rounded or not
-        return np.asarray(numbers.fill_null(float("nan")).to_numpy(zero_copy_only=False))
-    trimmed = pc.utf8_trim_whitespace(_to_texts(values))
-    looks_right = pc.match_substring_regex(trimmed, r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$")
-    cleaned = pc.if_else(looks_right.fill_null(False), pc.replace_substring_regex(trimmed, r"^\+", ""), None)
-    return np.asarray(cleaned.cast(pa.float64()).fill_null(float("nan")).to_numpy(zero_copy_only=False))
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
-    return any(test(kind) for test in tests)
-
-
-def _to_texts(values: pa.Array) -> pa.Array:
-    """Texts, and null for all where the type has none: Arrow's own errors quote a value, so none may come out."""
-    try:
-        return values.cast(pa.string())
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
-        return pa.nulls(len(values), pa.string())
-
-
-def _decoded(values: pa.Array) -> pa.Array:
-    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
-
-
 def _unit_names(values: pa.Array) -> pa.Array:
     """What tells units apart: texts without blanks around them; null where there is none, or a text is empty."""
-    values = _decoded(values)
-    texts = pc.utf8_trim_whitespace(_to_texts(values))
+    values = decoded(values)
+    texts = pc.utf8_trim_whitespace(to_texts(values))
     nothing = ["", "nan"] if pa.types.is_floating(values.type) else [""]
     return pc.if_else(pc.is_in(texts, value_set=pa.array(nothing)), None, texts)
 

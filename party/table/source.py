@@ -8,76 +8,58 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 
-from synod.common.runtime.errors import SynodError, invalid
+from synod.common.runtime.errors import invalid
+from synod.common.runtime.settings import CsvFormat
+from synod.party.table.csv_source import (
+    MOST_COLUMNS,
+    csv_batches,
+    find_separator,
+    many_columns,
+    read_csv_header,
+    set_hint,
+    table_ending,
+)
 
 BATCH_ROWS = 65_536
-BATCH_BYTES = 1 << 20
-MOST_COLUMNS = 10_000
 
 
-def count_rows(source: Path) -> int:
+def count_rows(source: Path, layout: CsvFormat | None = None) -> int:
     """How many rows a table has; the launcher fills a roster with it."""
-    return sum(len(batch) for batch in open_batches(source, read_header(source)[:1]))
+    return sum(len(batch) for batch in open_batches(source, read_header(source, layout)[:1], layout))
 
 
-def read_header(source: Path) -> list[str]:
-    """The names of a table's columns, each once; too many are refused before Arrow makes a column of each."""
+def read_header(source: Path, layout: CsvFormat | None = None) -> list[str]:
+    """The names of a table's columns, each once; `layout` is the format of a CSV file."""
     with _readable(source):
-        if source.suffix == ".csv" and _first_line(source).count(b",") >= MOST_COLUMNS:
-            raise _many_columns(source)
-        if source.suffix == ".parquet":
-            names = list(pa.parquet.read_schema(source).names)
-        else:
-            with pa.csv.open_csv(source, read_options=pa.csv.ReadOptions(block_size=BATCH_BYTES)) as reader:
-                names = list(reader.schema.names)
+        is_parquet = source.suffix == ".parquet"
+        names = list(pa.parquet.read_schema(source).names) if is_parquet else read_csv_header(source, layout)
     if len(names) > MOST_COLUMNS:
-        raise _many_columns(source)
+        raise many_columns(source)
     repeated = sorted(name for name, times in Counter(names).items() if times > 1)
     if repeated:
         raise invalid(f"the column {repeated[0]} appears twice in {source.name}.", "Rename one of them.")
     return names
 
 
-def _first_line(source: Path) -> bytes:
-    with source.open("rb") as file:
-        return file.readline(BATCH_BYTES)
-
-
-def _many_columns(source: Path) -> SynodError:
-    return invalid(f"{source.name} has more than {MOST_COLUMNS:,} columns.", "Keep those of the study's schema.")
-
-
-def open_batches(source: Path, wanted: list[str]) -> Iterator[pa.RecordBatch]:
+def open_batches(source: Path, wanted: list[str], layout: CsvFormat | None = None) -> Iterator[pa.RecordBatch]:
     """The rows in batches, with the wanted columns only; CSV values come as texts, Parquet values as they are."""
-    present = set(read_header(source))
-    missing = [name for name in wanted if name not in present]
+    present = read_header(source, layout)
+    missing = [name for name in wanted if name not in set(present)]
     if missing:
+        other = find_separator(present, layout.separator) if layout else None
         raise invalid(
             f"{source.name} has no column {missing[0]!r}"
             + (f" and {len(missing) - 1} others of the schema." if len(missing) > 1 else "."),
-            "Column names must be those of the study's schema.",
+            set_hint(other) if other else "Column names must be those of the study's schema.",
         )
     with _readable(source):
         if source.suffix == ".parquet":
             with pa.parquet.ParquetFile(source) as file:
                 yield from file.iter_batches(batch_size=BATCH_ROWS, columns=wanted)
         else:
-            yield from _csv_batches(source, wanted)
-
-
-def _csv_batches(source: Path, wanted: list[str]) -> Iterator[pa.RecordBatch]:
-    convert = pa.csv.ConvertOptions(
-        column_types={name: pa.string() for name in wanted},
-        include_columns=wanted,
-        null_values=[""],
-        strings_can_be_null=True,
-    )
-    read = pa.csv.ReadOptions(block_size=BATCH_BYTES)
-    with pa.csv.open_csv(source, read_options=read, convert_options=convert) as reader:
-        yield from reader
+            yield from csv_batches(source, wanted, layout)
 
 
 class _readable:  # noqa: N801  (a context manager used as a verb)
@@ -89,13 +71,16 @@ class _readable:  # noqa: N801  (a context manager used as a verb)
     def __enter__(self) -> None:
         if not self.source.is_file():
             raise invalid(f"there is no table at {self.source}.", "Check `source` in the configuration.")
-        if self.source.suffix not in (".csv", ".parquet"):
-            raise invalid(f"{self.source.name} is neither .csv nor .parquet.", "Export the table as one of them.")
+        if not table_ending(self.source):
+            raise invalid(
+                f"{self.source.name} is neither .csv nor .parquet.",
+                "Export the table as one of them; a CSV may be called .tsv or .txt, too, and end in .gz or .zst.",
+            )
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if isinstance(error, pa.ArrowException | OSError | UnicodeDecodeError):
+        if isinstance(error, pa.ArrowException | OSError | UnicodeError):
+            kind = "PARQUET" if self.source.suffix == ".parquet" else "CSV"
             raise invalid(
-                f"{self.source.name} cannot be read as a {self.source.suffix[1:].upper()} table "
-                f"with a header ({type(error).__name__}).",
-                "Check that it is complete, UTF-8 and has one header line.",
+                f"{self.source.name} cannot be read as a {kind} table with a header ({type(error).__name__}).",
+                "Check that it is complete and has one header line, and that `format` has its encoding and separator.",
             ) from None

@@ -7,7 +7,7 @@ import pytest
 from synod.common.protocol.rotation import Rotation
 from synod.common.runtime.errors import SynodError
 from synod.curator import party_handler
-from synod.curator.rotation import Witnessed
+from synod.curator.roster.rotation import Witnessed
 from synod.curator.store import Store
 from synod.party import daemon as daemon_module
 from synod.party.ledger import Ledger

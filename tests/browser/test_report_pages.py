@@ -126,7 +126,7 @@ def test_the_first_screen_says_what_matters(release: Release, browser: Browser, 
     budget = f"ε = {study['epsilon']}" + (f", δ = {study['delta']}" if study["delta"] else "")
     assert figures[:3] == [f"{study['rows']:,}", "3", budget.replace("0.000000001", "1e-9")]
     assert figures[3].startswith("± ")
-    bottom = browser.ask("return document.querySelector('.tiles div:last-child').getBoundingClientRect().bottom")
+    bottom = browser.ask("return document.querySelector('.tiles div:nth-child(4)').getBoundingClientRect().bottom")
     assert bottom <= device.height, "rows, parties, budget and error are seen without scrolling"
 
 
@@ -179,7 +179,7 @@ def check_bars(release: Release, browser: Browser, attribute: dict[str, Any]) ->
         "const width = (e) => e.getBoundingClientRect().width;"
         "const t = [...document.querySelectorAll('[data-attribute]')].find((c) => c.dataset.attribute === arguments[0])"
         ".querySelector('table'); return [t.querySelector('thead th').innerText, [...t.tBodies[0].rows].map((r) => ["
-        "r.querySelector('.label').innerText, r.cells[1].innerText,"
+        "r.querySelector('.label').firstChild.textContent.trim(), r.cells[1].innerText,"
         "width(r.querySelector('.bar')) / width(r.querySelector('svg'))])]",
         attribute["name"],
     )

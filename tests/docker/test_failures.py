@@ -174,7 +174,7 @@ def test_a_lost_volume_does_not_go_on(fleets: Callable[..., Fleet]) -> None:
     assert "Run `synod party init` first" in docker("logs", running.daemons.container(LAST), both=True)
 
     lose_volume(running, LAST, identity_pem=backup)
-    run_party(running, LAST, "init", "--spent", "0.8", "--spent-rho", "0")
+    run_party(running, LAST, "init", "--spent", "0.8", "--spent-rho", "0", "--yes")
     until("init ends", lambda: running.exit_code(LAST) == 0)
     docker("rm", running.daemons.container(LAST))
     run_party(running, LAST, "serve")

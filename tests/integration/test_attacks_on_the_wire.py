@@ -360,7 +360,7 @@ def test_a_restored_old_ledger_is_refused(copied: Site, tmp_path: Path) -> None:
     assert "Stop the other copy and restore the newest ledger; never run two." in ran.stderr
 
     # Beside: as long as the newest, but with another history.
-    approved = run_synod("party", "init", "--spent", "0.1", "--spent-rho", "0", "--config", copied.config(BAD))
+    approved = run_synod("party", "init", "--spent", "0.1", "--spent-rho", "0", "--yes", "--config", copied.config(BAD))
     assert approved.returncode == 0, approved.stderr
     assert len(copied.ledger_entries(BAD)) == 2
     assert run_synod("party", "serve", "--config", copied.config(BAD)).returncode == 3

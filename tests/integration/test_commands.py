@@ -182,7 +182,10 @@ def test_a_value_outside_the_domain_is_for_its_own_operator_s_eyes(
     assert ran.returncode == 3
     why = "its table does not fit the study's schema: column ward: outside the domain"
     assert f"harbour does not approve survey, because {why}." in ran.stderr
-    assert all(private not in ran.stdout + ran.stderr for private in (BAD_WARD, str(BAD_ROWS)))
+    assert all(private not in ran.stderr for private in (BAD_WARD, str(BAD_ROWS)))
+    assert BAD_WARD not in ran.stdout
+    shown = next(line for line in ran.stdout.splitlines() if "outside the domain" in line)
+    assert [cell.strip() for cell in shown.strip("│┃|").split("│")] == ["ward", "outside the domain", str(BAD_ROWS)]
     assert not (tmp_path / "release").exists()
 
     # The curator learns that harbour does not approve, and nothing else: no column, no rule, no count, no value.

@@ -34,6 +34,8 @@ NOT_IN_A_RUN = {
     "synod.curator.store.Store.add_rotation": "made between studies; test_curator_rotation",
     "synod.party.client.CuratorClient.decline": "made when a study is not approved",
     "synod.curator.store.Store.add_not_approved": "made when a study is not approved",
+    "synod.curator.store.Store.add_loss": "made when a party is lost; test_losses",
+    "synod.curator.store.Store.skip_step": "made when a party is lost; test_losses",
     "synod.party.ledger.Ledger.rename_dataset": "made by `synod party rename-dataset`",
 }
 

@@ -113,6 +113,22 @@ def test_open_calls_of_one_name_are_few_and_others_are_served(served: Site, call
     until("the calls that ended are counted no more", lambda: is_served(served, "valley"))
 
 
+def test_a_connection_has_a_few_calls_at_once_and_the_others_wait_at_the_caller(served: Site) -> None:
+    """What was not sent costs the curator nothing, and is not refused either."""
+    with closing(channel_of(served, "valley")) as channel:
+        stub = rpc.PartyServiceStub(channel)
+        stub.PullWork(pb.PullWorkRequest(), timeout=CALL_SECONDS)  # now the caller knows the limit
+        opened = [poll(channel, served.study.digest()) for _ in range(MOST_CALLS_OF_A_NAME)]
+        with pytest.raises(grpc.RpcError) as caught:
+            stub.PullWork(pb.PullWorkRequest(), timeout=1)
+        assert caught.value.code() == grpc.StatusCode.DEADLINE_EXCEEDED
+        assert not any(one.done() for one in opened)
+        assert greet(served, "north") == "synod/v1"
+        for one in opened:
+            one.cancel()
+    until("the calls that ended are counted no more", lambda: is_served(served, "valley"))
+
+
 def is_served(site: Site, name: str) -> bool:
     with closing(channel_of(site, name)) as channel:
         try:

@@ -172,7 +172,7 @@ def test_a_daemon_waits_for_its_operator_who_approves_while_it_runs(site: Site) 
     assert valley.last_seen >= valley.awaited_since
     assert not party_status(status, "north").awaited
     told = run_synod("study", "status", "--config", site.paths.operator_config).stdout.splitlines()
-    assert told[0] == "survey: enrolling"
+    assert told[0] == "survey: enrolling, waits for the approval of valley"
     assert any(line.startswith("  valley: waiting for its approval since 20") and "last seen" in line for line in told)
     assert site.account("valley").approvals == {}
 

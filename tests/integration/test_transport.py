@@ -295,8 +295,9 @@ def test_the_doctor_finds_all_well(served: Site) -> None:
     assert code == 0
     assert "FAIL" not in told
     examined = [line[5:].split(":")[0] for line in told.splitlines()]
-    assert examined[:6] == ["certificate", "name", "port", "identity", "ledger", "curator"]
-    assert examined[6:] == ["ledger's age", "clock", "roster", "study"]
+    assert examined[:8] == ["certificate", "keys", "table", "name", "port", "identity", "ledger", "curator"]
+    assert examined[8:] == ["ledger's age", "clock", "roster", "study"]
+    assert "more days; its authority's for " in told
     assert "to do: survey" in told
     assert "it would cost epsilon 0.8" in told
 

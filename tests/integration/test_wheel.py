@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.notebooks import NOTEBOOKS, as_program, code_cells
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("synod", "common", "curator", "party", "deploy", "examples", "proto/gen")
 DOCUMENTS = ("pyproject.toml", "README.md", "LICENSE")
@@ -68,6 +70,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(tree: Path, wheel: Path) -
         "synod/deploy/party/docker-compose.yml",
         "synod/deploy/kubernetes/overlays/party/statefulset.yaml",
         "synod/examples/hospitals/study.yaml",
+        "synod/examples/hospitals/release.ipynb",
     }
 
 
@@ -81,17 +84,19 @@ def test_the_tree_and_its_sdist_give_the_same_wheel(tree: Path, wheel: Path) -> 
 
 
 @pytest.mark.slow
-def test_the_demo_runs_and_verifies_where_only_the_wheel_is(wheel: Path, tmp_path: Path) -> None:
+@pytest.mark.timeout(900)
+def test_demo_and_notebook_run_where_only_the_wheel_is(wheel: Path, tmp_path: Path) -> None:
     """An environment with the wheel and the packages that it depends on, but not this repository."""
     venv, here = tmp_path / "venv", tmp_path / "here"
     (here / "common").mkdir(parents=True)
     for trap in (here / "common" / "__init__.py", here / "synod.py"):
         trap.write_text("raise SystemExit('imported from the working directory')\n")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    environment["MPLBACKEND"] = "agg"
 
     def run(*command: str | Path) -> str:
         ran = subprocess.run(
-            command, cwd=here, env=environment, capture_output=True, text=True, timeout=240, check=False
+            command, cwd=here, env=environment, capture_output=True, text=True, timeout=400, check=False
         )
         assert ran.returncode == 0, ran.stdout + ran.stderr
         return ran.stdout
@@ -108,3 +113,14 @@ def test_the_demo_runs_and_verifies_where_only_the_wheel_is(wheel: Path, tmp_pat
     assert "published" in run(venv / "bin" / "synod", "demo")
     assert "Proven: the release is whole" in run(venv / "bin" / "synod", "verify", "demo-release")
     assert {path.name for path in here.iterdir()} == {"common", "synod.py", "demo-release"}
+
+    given = "{'sex': 'F', 'age': (80, 97), 'diagnosis': ['stroke', 'copd']}"
+    code = f"import synod; print(synod.load_release('demo-release').sample(5, given={given}).num_rows)"
+    assert run(python, "-P", "-c", code).strip() == "5"
+
+    for notebook in NOTEBOOKS:
+        (here / "notebook.py").write_text(as_program(notebook))
+        told = run(python, "-P", "notebook.py").splitlines()
+        assert [line for line in told if line.endswith(" ran")] == [
+            f"cell {number} ran" for number, _ in enumerate(code_cells(notebook), 1)
+        ]

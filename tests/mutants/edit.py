@@ -32,3 +32,9 @@ def _what_runs(text: str) -> str:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = node.body[ast.get_docstring(node) is not None :]
     return ast.dump(tree)
+
+
+def edits_of(file: str, tests: str | tuple[str, ...], *changes: tuple[str, str, str]) -> tuple[Edit, ...]:
+    """Edits of one file that the same tests must find: what breaks, the text, and what stands there instead."""
+    named = (tests,) if isinstance(tests, str) else tests
+    return tuple(Edit(file, breaks, old, new, named) for breaks, old, new in changes)

@@ -17,6 +17,7 @@ import yaml
 from synod.common.crypto.identity import Identity
 from synod.common.protocol.manifest import verify_release
 from synod.common.study.study import Study, parse_study
+from synod.deploy.enrolment.kit import read_kit
 from synod.deploy.launch.processes import await_curator
 from synod.deploy.launch.site import write_yaml
 from synod.deploy.study.numbers import NOTE
@@ -104,7 +105,8 @@ def test_the_curators_operator_brings_a_study_to_its_release(blocks: Blocks, sit
     assert {"curator.key", "operator.key"} <= names_in(trusted), "keys stay where they were made"
 
     here = site.paths.folder
-    fingerprint = run(blocks.script("Set up (4)"), here).strip()
+    fingerprint = run(blocks.script("Set up (4)"), here).splitlines()[-1]
+    assert read_kit(here / "hospital.kit").curator == fingerprint
     assert {site.settings(name).curator for name in ("north", "harbour", "valley")} == {fingerprint}
     with started(blocks.script("Set up (5)"), here) as curator:
         await_curator(site.paths, curator)
@@ -145,11 +147,8 @@ def names_in(folder: Path) -> set[str]:
 
 @runs(
     "docs/party-operator.md",
-    "Set up (1)",
-    "Set up (2)",
-    "Set up (3)",
-    "Set up (4)",
-    "Approve a study",
+    *("Set up by hand (1)", "Set up by hand (2)", "Set up by hand (3)", "Set up by hand (4)"),
+    *("Approve a study (1)", "Approve a study (2)"),
     "Run the daemon",
     "See what was spent",
     "Take an approval back",
@@ -163,17 +162,20 @@ def test_a_partys_operator_from_the_first_day_to_a_revocation(blocks: Blocks, si
 
     tls = {"ca": "../certs/ca.pem", "certificate": "north.pem", "key": "north.key"}
     site.change(site.config("north"), tls=tls)
-    assert "which stays here" in run(blocks.script("Set up (1)"), here)
+    assert "which stays here" in run(blocks.script("Set up by hand (1)"), here)
     assert run_synod("certs", "sign", site.paths.certs, here / "north.csr", "--yes").returncode == 0
     shutil.copy(site.paths.certs / "north.pem", here)
-    assert "north is ready." in run(blocks.script("Set up (2)"), here)
-    fingerprint = run(blocks.script("Set up (3)"), here).strip()
-    assert "FAIL" not in run(blocks.script("Set up (4)"), here)
+    assert "north is ready." in run(blocks.script("Set up by hand (2)"), here)
+    fingerprint = run(blocks.script("Set up by hand (3)"), here).strip()
+    assert "FAIL" not in run(blocks.script("Set up by hand (4)"), here)
 
     study = with_key(site, "north", fingerprint)
     site.submit(study)
-    write_study(here, study.to_json())
-    approved = run(blocks.script("Approve a study"), here, typed="y\n")
+    run_until(blocks.script("Run the daemon"), here, lambda told: "waits for approval here" in told)
+    listed = run(blocks.script("Approve a study (1)"), here)
+    assert "care-survey: waits for your decision" in listed
+    assert f"synod party approve care-survey --hash {study.digest().hex()[:16]}" in listed
+    approved = run(blocks.script("Approve a study (2)"), here, typed="y\n")
     assert "Nothing was reserved." in approved
     assert "Approved: epsilon 0.8 is reserved for care-survey." in approved
     run_until(blocks.script("Run the daemon"), here, lambda told: '"enrolled"' in told)
@@ -192,6 +194,28 @@ def with_key(site: Site, party: str, fingerprint: str) -> Study:
         for entry in site.study.roster
     ]
     return site.another_study(site.study.name, roster=roster)
+
+
+@runs("docs/party-operator.md", "Join with a kit (1)", "Join with a kit (2)")
+def test_a_party_joins_with_a_kit(blocks: Blocks, site: Site, tmp_path: Path) -> None:
+    site.start_curator()
+    here = tmp_path / "here"
+    write_tables(here)
+    (here / "north.csv").rename(here / "stays.csv")
+    given = ("--config", site.paths.curator_config, "--address", site.settings("north").address)
+    made = run_synod("curator", "kit", *given, "--out", here / "hospital.kit")
+    assert made.returncode == 0, made.stderr
+    typed = "".join(f"{line}\n" for line in ("y", "harbour", "harbour.csv", "", "", "", ""))
+    assert "Made " in run(blocks.script("Join with a kit (1)"), here, typed=typed)
+    fingerprint = site.settings("north").curator
+    run(blocks.script("Join with a kit (2)"), here, {"FINGERPRINT": fingerprint})
+    for name in ("harbour", "north"):
+        assert run_synod("certs", "sign", site.paths.certs, here / name / f"{name}.csr", "--yes").returncode == 0
+        shutil.copy(site.paths.certs / f"{name}.pem", here / name)
+        examined = run_synod("party", "doctor", "--config", here / name / "party.yaml")
+        assert examined.returncode == 0, examined.stdout
+        assert "FAIL" not in examined.stdout
+        assert "WARN" not in examined.stdout
 
 
 # An analyst
@@ -244,6 +268,19 @@ def test_an_analyst_reads_the_noisy_numbers(blocks: Blocks, desk: Path) -> None:
     pytest.importorskip("pandas")
     told = run_python(f"{blocks.script('The noisy numbers themselves')}\nprint(*answers, len(answers) > 10)", desk)
     assert told == "round party table of cell value deviation True\n"
+
+
+@runs("docs/python.md", "Releases in Python", "Rows under conditions", "Try a method before anybody spends")
+def test_an_analyst_works_in_python(blocks: Blocks, desk: Path) -> None:
+    pytest.importorskip("pandas")
+    told = run_python(blocks.script("Releases in Python"), desk)
+    assert "released" in told
+    assert "deviation" in told
+    rows = run_python(f"{blocks.script('Rows under conditions')}\nprint(release)", desk)
+    assert rows.startswith("<Release care-survey: 499 rows")
+    told = run_python(blocks.script("Try a method before anybody spends"), desk)
+    assert "NOT PRIVATE" in told
+    assert 0 <= float(told.splitlines()[-1]) <= 1
 
 
 @runs("docs/evaluation.md", "How near a synthetic table comes to the real one")

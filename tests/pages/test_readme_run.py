@@ -1,4 +1,4 @@
-"""The README, followed to the letter in a fresh copy of the repository; in containers, where there is an engine."""
+"""The README and the walk, followed to the letter in a fresh copy of the repository; in containers, too."""
 
 import json
 import os
@@ -28,7 +28,7 @@ schema:
 
 @pytest.mark.slow
 @runs(
-    "README.md",
+    "docs/walk.md",
     "1. Tables to play with",
     "2. Transport certificates",
     "3. The curator",
@@ -56,6 +56,18 @@ def test_two_commands(blocks: Blocks, clone: Path) -> None:
     run(blocks.script("Two commands"), clone, seconds=300)
     verify_release(clone / "demo-release", None)
     assert len((clone / "demo-release" / "synthetic.csv").read_text().splitlines()) == 24_001
+
+
+@pytest.mark.slow
+@runs("README.md", "Your own CSV files")
+def test_tables_of_ones_own(blocks: Blocks, clone: Path, tmp_path: Path) -> None:
+    write_tables(tmp_path, 1)
+    lines = (tmp_path / "north.csv").read_text().splitlines(keepends=True)
+    (clone / "patients.csv").write_text("".join(lines))
+    (clone / "others.csv").write_text("".join([lines[0], *lines[1::3]]))
+    told = run(blocks.script("Your own CSV files"), clone, seconds=300)
+    assert "One operator holds all keys and all tables here" in told
+    assert verify_release(clone / "release", None).study.method.name == "adaptive"
 
 
 @pytest.mark.slow

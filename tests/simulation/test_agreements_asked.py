@@ -18,8 +18,9 @@ from synod.common.privacy.coins import Coins
 from synod.common.privacy.cost import Cost
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.agreements import Agreements, SumAgreements
-from synod.common.protocol.queries.base import SumQuery, sample_runs
+from synod.common.protocol.queries.base import SumQuery
 from synod.common.protocol.queries.marginals import Grouping, SumMarginals, Weights
+from synod.common.protocol.queries.noise_runs import sample_runs
 from synod.common.protocol.queries.parsing import check_feasible, query_digest
 from synod.common.protocol.steps import Limit, QueryKind, Step
 from synod.common.runtime.errors import Code, SynodError

@@ -2,7 +2,6 @@
 release, byte for byte, with each charge in each ledger once, and no party says two things about one question.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -12,97 +11,25 @@ from hypothesis import strategies as st
 from synod.common.protocol.manifest import verify_release
 from synod.curator.records import State
 from synod.curator.release.redraw import redraw_rows
+from tests.support.operations import (
+    DeliverLate,
+    KillCurator,
+    KillParty,
+    Operation,
+    Replay,
+    RestartCurator,
+    RestartParty,
+    SetClock,
+    Talk,
+)
 from tests.support.simulated_lines import FAULTS
 from tests.support.simulated_processes import KILLS
-from tests.support.simulation import SimulatedSite, World, assert_sound, make_site, run_world
+from tests.support.simulation import SimulatedSite, assert_sound, make_site, run_world
 from tests.support.studies import NAMES, categorical, integer
 
 CALLS = 6
 YEAR = 366 * 24 * 3600
 
-
-@dataclass(frozen=True)
-class Talk:
-    """A party connects and makes its moves; one of its calls may fail."""
-
-    party: int
-    fault: str = ""
-    call: int = 0
-
-    def happen(self, world: World) -> None:
-        world.converse(self.party, self.fault, self.call)
-
-
-@dataclass(frozen=True)
-class KillParty:
-    """A party connects, and dies at one of its ledger's next commits."""
-
-    party: int
-    when: str
-    commits: int = 0
-
-    def happen(self, world: World) -> None:
-        world.kill_party.when, world.kill_party.commits = self.when, self.commits
-        world.converse(self.party)
-
-
-@dataclass(frozen=True)
-class RestartParty:
-    party: int
-
-    def happen(self, world: World) -> None:
-        world.stop_party(self.party)
-
-
-@dataclass(frozen=True)
-class KillCurator:
-    """The curator dies at one of its store's next commits."""
-
-    when: str
-    commits: int
-
-    def happen(self, world: World) -> None:
-        world.kill_curator.when, world.kill_curator.commits = self.when, self.commits
-
-
-@dataclass(frozen=True)
-class RestartCurator:
-    def happen(self, world: World) -> None:
-        world.restart_curator()
-
-
-@dataclass(frozen=True)
-class SetClock:
-    who: str
-    seconds: int
-
-    def happen(self, world: World) -> None:
-        world.skews[self.who] = self.seconds
-
-
-@dataclass(frozen=True)
-class DeliverLate:
-    """A delayed message comes in at last."""
-
-    number: int
-
-    def happen(self, world: World) -> None:
-        if world.delayed:
-            world.deliver_again(world.delayed.pop(self.number % len(world.delayed)))
-
-
-@dataclass(frozen=True)
-class Replay:
-    """A message from the past comes in once more."""
-
-    number: int
-
-    def happen(self, world: World) -> None:
-        if world.sent:
-            world.deliver_again(world.sent[self.number % len(world.sent)])
-
-
-Operation = Talk | KillParty | RestartParty | KillCurator | RestartCurator | SetClock | DeliverLate | Replay
 
 parties = st.integers(0, len(NAMES) - 1)
 operations = st.one_of(

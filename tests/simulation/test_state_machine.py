@@ -31,6 +31,8 @@ def reach(world: World, state: State) -> None:
             world.curator.settle()
         world.restart_curator()
     if state is State.RUNNING:
+        for name in NAMES:  # a sum is asked when all are here
+            world.curator.context.see(name)
         world.curator.settle()
     elif state is State.PUBLISHED:
         world.holds_session = False

@@ -227,7 +227,7 @@ def test_the_program_checks_and_forecasts_it(study: Study, tmp_path: Path) -> No
     path.write_text(yaml.safe_dump(study_document(method=TOY)))
     checked = json.loads(synod("study", "check", path, "--json").out)
     assert checked["hash"] == study.digest().hex()
-    assert json.loads(synod("study", "forecast", path, "--json").out)["rounds"][0]["label"] == "counts"
+    assert json.loads(synod("study", "forecast", path, "--json", "--quick").out)["rounds"][0]["label"] == "counts"
     path.write_text(yaml.safe_dump(study_document(method={**TOY, "colour": "red"})))
     assert "the key method.colour is not known" in complaint(synod("study", "check", path), 2)
 

@@ -31,7 +31,7 @@ def read_walk() -> list[tuple[str, str]]:
 class LocalWorld(World):
     """Parties that answer queries of their own, as DP-SUBN needs."""
 
-    def settings(self, index: int) -> PartySettings:
+    def settings(self, index: int, copy: int = 0) -> PartySettings:
         return settings_of(self.folder, index, approve=self.approvals, allow_local_queries=True)
 
 

@@ -71,9 +71,13 @@ def is_near(study: Study, guess: Numbers | None, truth: Numbers, factor: int = 1
 # Attacks
 
 
-def read_plaintexts(study: Study, plaintexts: Sequence[int], modulus: int) -> Numbers | None:
-    """The integers in the slots of the first plaintexts, of either sign; None if there are none."""
-    layout = layout_of(study)
+def read_plaintexts(
+    study: Study, plaintexts: Sequence[int], modulus: int, present: tuple[int, ...] = ()
+) -> Numbers | None:
+    """The integers in the slots of the first plaintexts, of either sign; None if there are none. Slots are as wide as
+    in a sum of those who are present.
+    """
+    layout = layout_of(study, present)
     half = 1 << layout.width - 1
     length = min(layout.length, layout.slots * len(plaintexts))
     signed = SlotLayout(length, -half, half - 1, layout.width, layout.slots)

@@ -96,10 +96,10 @@ class Fleet:
         for name in self.parties:
             if name != late:
                 self.daemons.start_party(self.member(name))
-        until(f"{party} enrols", lambda: "enrolled" in self.events(party))
+        until(f"{party} enrols", lambda: "enrolled" in self.events(party), seconds=RUN_SECONDS)
         self.pause(party)
         self.daemons.start_party(self.member(late))
-        until(f"the study waits for {party}", lambda: self.awaited() == [party])
+        until(f"the study waits for {party}", lambda: self.awaited() == [party], seconds=RUN_SECONDS)
         assert self.status().state == pb.STUDY_STATE_RUNNING
 
     def kill(self, *names: str) -> None:

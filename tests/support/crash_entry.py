@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 
 from synod.common.runtime import wire
 from synod.common.runtime.errors import refused
-from synod.curator import rpc
+from synod.curator import party_store, rpc
 from synod.curator import store as store_module
 from synod.curator.uploads import Upload
 from synod.deploy.cli.main import main
@@ -33,7 +33,7 @@ from synod.party import ledger as ledger_module
 CHUNK_BYTES = 200  # so that small answers go in several chunks
 STUDY_SECRET = bytes(range(32))
 TRACED = (store_module.Store, ledger_module.Ledger, client_module.CuratorClient)
-TRANSACTED = (store_module, ledger_module)
+TRANSACTED = (party_store, ledger_module)
 
 
 def die() -> NoReturn:

@@ -133,6 +133,7 @@ async def make_moves(context: Context, parties: Sequence[PartyUnderTest], *, mos
     ended: set[str] = set()
     for _ in range(MOST_STEPS):
         for party in parties:
+            context.see(party.name)
             for move in handler.moves(party.name, party.identity.fingerprint, set()):
                 if len(made) >= most_moves:
                     return made

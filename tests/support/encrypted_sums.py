@@ -32,17 +32,18 @@ def sum_step(study: Study) -> Step:
     return plan_study(study).step("moments")
 
 
-def ask(study: Study, transcript: Transcript, index: int, **changes: Any) -> Round:
+def ask(study: Study, transcript: Transcript, index: int, present: tuple[int, ...] = (), /, **changes: Any) -> Round:
     """The planned question as the party at `index` sees it; `changes` are what it was told otherwise."""
-    step = sum_step(study)
-    digest = query_digest(SumMoments(), step, study)
-    planned = Round(study, step, SumMoments(), digest, transcript, transcript.digest(study), index)
+    step, query = sum_step(study), SumMoments(present)
+    digest = query_digest(query, step, study)
+    planned = Round(study, step, query, digest, transcript, transcript.digest(study), index)
     return replace(planned, **changes)
 
 
 def answer(party: PartyInMemory, asked: Round) -> bytes:
     """The party's answer to a question."""
-    return answer_sum(SumMoments(), asked, party.table, secrets=party.secrets, workers=1)
+    assert isinstance(asked.query, SumMoments)
+    return answer_sum(asked.query, asked, party.table, secrets=party.secrets, workers=1)
 
 
 def answer_all(study: Study, parties: Sequence[PartyInMemory], transcript: Transcript) -> list[bytes]:
@@ -50,12 +51,14 @@ def answer_all(study: Study, parties: Sequence[PartyInMemory], transcript: Trans
     return [answer(party, ask(study, transcript, index)) for index, party in enumerate(parties)]
 
 
-def layout_of(study: Study) -> SlotLayout:
+def layout_of(study: Study, present: tuple[int, ...] = ()) -> SlotLayout:
     """How the study's sums are packed."""
-    return SumMoments().terms(sum_step(study), study).layout(study.key_bits)
+    return SumMoments(present).terms(sum_step(study), study).layout(study.key_bits)
 
 
-def open_sum(study: Study, key: SecretKey, answers: Sequence[bytes]) -> NDArray[np.int64]:
+def open_sum(
+    study: Study, key: SecretKey, answers: Sequence[bytes], present: tuple[int, ...] = ()
+) -> NDArray[np.int64]:
     """What the curator gets of these answers: multiplied, decrypted, unpacked."""
     total = decrypt_all(key, add_all(key.public, answers), workers=1)
-    return unpack(layout_of(study), total, key.public.n)
+    return unpack(layout_of(study, present), total, key.public.n)

@@ -54,11 +54,16 @@ def check_publication(study: Study, publication: Publication) -> pa.Table:
             case "real":
                 assert column.type == pa.float64()
                 assert all(float(attribute.min) <= value <= float(attribute.max) for value in values)
+            case "date":
+                assert column.type == pa.date32()
+                assert all(attribute.min <= value <= attribute.max for value in values)
+            case "boolean":
+                assert column.type == pa.bool_()
     return table
 
 
 @dataclass
-class Recorder:
+class Recorder(Parties):
     """Parties in process that note each question, and hold it to what a real party would check."""
 
     inner: InProcessParties

@@ -13,7 +13,7 @@ from synod.common.protocol.transcript import Transcript
 from synod.common.study.study import Study
 from synod.curator.combine import combine
 from synod.curator.context import Context
-from synod.curator.methods.base import publish
+from synod.curator.methods.base import Parties, publish
 from synod.curator.release.files import write_release
 from tests.support.curators import make_context, release_files, stored_answer
 from tests.support.keys import paillier_key
@@ -25,7 +25,7 @@ AnswerT = TypeVar("AnswerT")
 
 
 @dataclass(frozen=True)
-class AskedAtOnce:
+class AskedAtOnce(Parties):
     """Implements `Parties`: everybody answers at once, and all of it goes into the store."""
 
     context: Context

@@ -3,38 +3,43 @@
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 from xml.etree import ElementTree
 
 import numpy as np
 
 from synod.common.crypto.canonical import Json
+from synod.common.privacy.coins import Coins
 from synod.common.protocol.queries.base import Query
 from synod.common.protocol.queries.parsing import AnyQuery
 from synod.common.study.study import Study
 from synod.curator.methods.base import Parties, Publication, publish
+from synod.curator.release.files import decode_table, first_rows
 from synod.curator.release.report.page import write_report
 from synod.curator.release.report.sections import Imprint
 from synod.deploy.simulate import InProcessParties
 from tests.support.keys import seeded
 from tests.support.studies import Table, draw_columns
 
-IMPRINT = Imprint("sha256:" + "ab" * 32, "cd" * 32, 7, "9.8.7")
+IMPRINT = Imprint("sha256:" + "ab" * 32, "cd" * 32, 7, "9.8.7", "2026-11-18")
 T = TypeVar("T")
 AnswerT = TypeVar("AnswerT")
 
 
 @dataclass
-class RecordingParties:
+class RecordingParties(Parties):
     """Parties in process that record each query."""
 
     inner: InProcessParties
     queries: dict[str, AnyQuery] = field(default_factory=dict)
+    answers: dict[str, Any] = field(default_factory=dict)
 
     async def ask(self, label: str, query: Query[AnswerT]) -> AnswerT:
         """Records the query, and asks it."""
         self.queries[label] = query
-        return await self.inner.ask(label, query)
+        self.answers[label] = await self.inner.ask(label, query)
+        answer: AnswerT = self.answers[label]
+        return answer
 
     async def compute(self, work: Callable[[], T]) -> T:
         """Computes at once."""
@@ -52,11 +57,13 @@ class RenderedReport:
     study: Study
     publication: Publication
     queries: dict[str, AnyQuery]
+    answers: dict[str, Any]
 
     @property
     def page(self) -> str:
         """The page as it is written to disk."""
-        return write_report(self.study, self.publication, self.queries, IMPRINT)
+        rows = first_rows(decode_table(self.study, self.publication.columns, coins=Coins.public(7, "values")))
+        return write_report(self.study, self.publication, self.queries, IMPRINT, answers=self.answers, preview=rows)
 
     @property
     def tree(self) -> ElementTree.Element:
@@ -73,7 +80,7 @@ def render_report(study: Study, tables: Sequence[Table] | None = None, seed: int
     async def run() -> Publication:
         return await publish(study, parties, seed=seed)
 
-    return RenderedReport(study, asyncio.run(run()), recording.queries)
+    return RenderedReport(study, asyncio.run(run()), recording.queries, recording.answers)
 
 
 def text_of(element: ElementTree.Element | None) -> str:

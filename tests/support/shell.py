@@ -18,7 +18,6 @@ BIN = Path(sys.executable).parent
 POLL_SECONDS = 0.2
 PATIENCE = {signal.SIGINT: 40.0, signal.SIGTERM: 5.0, signal.SIGKILL: 5.0}
 TOLD = 4000
-QUESTION = b"[y/N]"
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -55,13 +54,15 @@ def started(
 
 
 def _answer(process: "subprocess.Popen[bytes]", log: Path, keyboard: int, typed: str) -> None:
-    """Types the next line at every question, until the process ends."""
+    """Types the next line at every question, which is a last line that ends with a colon, until the process ends."""
     answered = 0
     lines = typed.splitlines(keepends=True)
+    seen = 0
     while process.poll() is None and answered < len(lines):
-        if log.read_bytes().count(QUESTION) > answered:
+        told = log.read_bytes()
+        if len(told) > seen and told.rstrip(b" ").endswith(b":"):
             os.write(keyboard, lines[answered].encode())
-            answered += 1
+            answered, seen = answered + 1, len(told) + 1  # the space after the colon may still come
         time.sleep(POLL_SECONDS)
 
 

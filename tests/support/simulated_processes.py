@@ -119,7 +119,7 @@ class Curator:
 
     def settle(self) -> None:
         """Lets the session go as far as it can; raises what ended it."""
-        if self.task is not None:
+        if self.task is not None and (self.task.done() or not self.changes.idle):
             self._loop.run_until_complete(asyncio.wait_for(self._until_idle(self.task), SETTLE_SECONDS))
             if self.task.done():
                 self.task.result()

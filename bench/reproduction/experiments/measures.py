@@ -25,6 +25,7 @@ from bench.rivals.covers import cover_features
 from bench.rivals.priview import publish_views
 from synod.common.models.usefulness import LARGEST_TABLE
 from synod.common.runtime.errors import SynodError
+from synod.common.study.attributes import plain
 from synod.common.study.schema import CategoricalAttribute
 from synod.curator.network.evidence import network_from_json
 from synod.deploy.evaluate.information import measure_information
@@ -233,7 +234,7 @@ def class_targets(rows: Rows) -> dict[str, Any]:
         if not chosen:
             found[label] = name
             continue
-        attribute = next(own for own in rows.study.attributes if own.name == name)
+        attribute = plain(next(own for own in rows.study.attributes if own.name == name))
         assert isinstance(attribute, CategoricalAttribute)
         first = chosen.split("|")
         rest = [category for category in attribute.categories if category not in first]

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json
-from synod.common.privacy.laws import Sensitivity
-from synod.common.protocol.queries.base import Counts, NoiseRun, SumQuery, sum_law
+from synod.common.privacy.laws import NoiseLaw, Sensitivity
+from synod.common.protocol.queries.base import SumQuery, check_packing, present_bytes, sum_law
 from synod.common.protocol.queries.marginals import OVERHEAD_BYTES
-from synod.common.protocol.queries.reading import read_whole
+from synod.common.protocol.queries.noise_runs import Counts, NoiseRun
+from synod.common.protocol.queries.reading import read_whole, read_wholes
 from synod.common.protocol.steps import Limit, QueryKind, Step
 from synod.common.runtime.errors import invalid
 from synod.common.study.features import sizes_of
@@ -54,29 +55,34 @@ class SumAgreements(SumQuery[Agreements]):
 
     splits: tuple[bytes, ...]
     ones: int = 0
+    present: tuple[int, ...] = ()
     kind: ClassVar[QueryKind] = QueryKind.SUM_AGREEMENTS
 
     def to_json(self) -> dict[str, Json]:
         """The canonical form, signs in hexadecimal."""
-        return {"kind": self.kind.value, "splits": [split.hex() for split in self.splits], "ones": self.ones}
+        splits: list[Json] = [split.hex() for split in self.splits]
+        return {"kind": self.kind.value, "splits": splits, "ones": self.ones, **self.present_json()}
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
         """Reads the canonical form."""
-        return cls(tuple(bytes.fromhex(split) for split in data["splits"]), read_whole(data["ones"]))
+        splits = tuple(bytes.fromhex(split) for split in data["splits"])
+        return cls(splits, read_whole(data["ones"]), read_wholes(data.get("present", ())))
 
     def to_proto(self) -> pb.Query:
         """The message."""
-        return pb.Query(sum_agreements=pb.SumAgreements(splits=self.splits, ones=self.ones))
+        return pb.Query(sum_agreements=pb.SumAgreements(splits=self.splits, ones=self.ones, present=self.present))
 
     @classmethod
     def from_proto(cls, message: pb.Query) -> Self:
         """Reads the message."""
-        return cls(tuple(message.sum_agreements.splits), message.sum_agreements.ones)
+        asked = message.sum_agreements
+        return cls(tuple(asked.splits), asked.ones, tuple(asked.present))
 
     def check(self, study: Study) -> None:
         """1. There are two features or more; 2. there is a split, and no more than 64; 3. every split has a sign for
-        each value, in the one way to write it; 4. ones have a sound weight and are of features that there are.
+        each value, in the one way to write it; 4. ones have a sound weight and are of features that there are; 5. who
+        takes part is sound.
         """
         sizes = sizes_of(study)
         # 1
@@ -91,6 +97,8 @@ class SumAgreements(SumQuery[Agreements]):
         # 4
         if not 0 <= self.ones <= LARGEST_WEIGHT or (self.ones and 2 not in sizes):
             raise invalid("the query's counts of ones are not of features with two values.")
+        # 5
+        self.check_present(study)
 
     def size(self, study: Study) -> Limit:
         """A number for each pair and split, and for each two-valued feature."""
@@ -100,7 +108,8 @@ class SumAgreements(SumQuery[Agreements]):
     @classmethod
     def message_bytes(cls, step: Step, study: Study) -> int:
         """A bit for each value and split."""
-        return OVERHEAD_BYTES + step.limit.tables * (OVERHEAD_BYTES + sum(sizes_of(study)) // 8)
+        splits = step.limit.tables * (OVERHEAD_BYTES + sum(sizes_of(study)) // 8)
+        return OVERHEAD_BYTES + splits + present_bytes(study)
 
     @classmethod
     def check_room(cls, step: Step, study: Study) -> None:
@@ -111,7 +120,7 @@ class SumAgreements(SumQuery[Agreements]):
         weight = LARGEST_WEIGHT if 2 in sizes_of(study) else 0
         largest = cls((split,) * step.limit.tables, weight)
         largest.check(study)
-        largest.terms(step, study).layout(study.key_bits)
+        check_packing(largest, step, study)
 
     def two_valued(self, study: Study) -> int:
         """How many features' ones are counted."""
@@ -123,15 +132,18 @@ class SumAgreements(SumQuery[Agreements]):
 
     def runs(self, step: Step, study: Study) -> tuple[NoiseRun, ...]:
         """One law for all numbers."""
-        return (NoiseRun(self.size(study).numbers, sum_law(step, study, self.sensitivity(study))),)
+        return (NoiseRun(self.size(study).numbers, self._law(step, study)),)
+
+    def _law(self, step: Step, study: Study) -> NoiseLaw:
+        return sum_law(step, study, self.sensitivity(study), parties=len(self.places(study)))
 
     def variance(self, step: Step, study: Study) -> float:
         """The variance of the noise on each number; a count of ones is divided by its weight afterwards."""
-        return sum_law(step, study, self.sensitivity(study)).variance
+        return self._law(step, study).variance
 
     def bounds(self, study: Study) -> tuple[int, int]:
         """A number is of rows, or of rows times the weight."""
-        return 0, study.total_rows * max(1, self.ones)
+        return 0, self.present_rows(study) * max(1, self.ones)
 
     def unit(self, study: Study) -> int:
         """A row that agrees counts for 1."""

@@ -4,29 +4,28 @@ answer is written and read. Both sides use the same class; neither believes a nu
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from google.protobuf.message import DecodeError, Message
-from numpy.typing import NDArray
 
 from synod.common.crypto.canonical import Json
 from synod.common.crypto.packing import SlotLayout, plan_slots
-from synod.common.privacy.coins import Coins
 from synod.common.privacy.laws import NoiseLaw, Sensitivity, noise_for
+from synod.common.protocol.queries.noise_runs import Counts, Noise
+from synod.common.protocol.queries.reading import is_ascending
 from synod.common.protocol.steps import Limit, QueryKind, Step
-from synod.common.runtime.errors import check_failed, refused
+from synod.common.runtime.errors import check_failed, invalid, refused
 from synod.common.study.promise import name_unit
 from synod.common.study.study import Study
 from synod.v1 import query_pb2 as pb
 
-Counts = NDArray[np.int64]
-Floats = NDArray[np.float64]
 AnswerT = TypeVar("AnswerT")
 MessageT = TypeVar("MessageT", bound=Message)
+PLACE_BYTES = 2  # a place in the roster is below 2^14
 
 
 class Query(ABC, Generic[AnswerT]):
@@ -95,100 +94,59 @@ class Query(ABC, Generic[AnswerT]):
         """Reads and checks an answer of one party, or of the whole roster."""
 
 
+class SharedQuery(Query[AnswerT]):
+    """A query that all parties answer who are present: the whole roster, or what is left of it.
+
+    `present` are their places in the roster, ascending, and nothing where all are: so a study that may lose nobody has
+    one way to ask.
+    """
+
+    @property
+    @abstractmethod
+    def present(self) -> tuple[int, ...]:
+        """The places of those who take part; empty where everybody does."""
+
+    def asked_of(self, present: tuple[int, ...], study: Study) -> Self:
+        """The same query, of these."""
+        del study
+        return replace(self, present=present)  # type: ignore[type-var]
+
+    def places(self, study: Study) -> tuple[int, ...]:
+        """S: the places in the roster of those who take part."""
+        return self.present or tuple(range(len(study.roster)))
+
+    def answerers(self, study: Study) -> tuple[str, ...]:
+        """The names of those who take part, in the roster's order."""
+        return tuple(study.roster[place].name for place in self.places(study))
+
+    def present_rows(self, study: Study) -> int:
+        """n_S: the public number of rows of those who take part."""
+        return sum(study.roster[place].rows for place in self.places(study))
+
+    def check_present(self, study: Study) -> None:
+        """Places in the roster, each once and in order; fewer than all of them, and as many as must stay."""
+        listed = self.present
+        if listed and not (
+            is_ascending(listed, len(study.roster)) and study.fewest_parties <= len(listed) < len(study.roster)
+        ):
+            raise invalid("the query is of other parties than the study may go on with.")
+
+    def present_json(self) -> dict[str, Json]:
+        """Who takes part, for the canonical form; nothing where everybody does."""
+        return {"present": list(self.present)} if self.present else {}
+
+
+def present_bytes(study: Study) -> int:
+    """How many bytes of a message may say who takes part."""
+    return PLACE_BYTES * (len(study.roster) + 1) if study.may_lose else 0
+
+
 class ClearQuery(Query[AnswerT]):
     """A query whose answer travels in the clear, because it is private on its own or reads no row."""
 
     @abstractmethod
     def answer_bytes(self, study: Study, party: str) -> range:
         """How long a party's answer may be."""
-
-
-@dataclass(frozen=True, slots=True)
-class NoiseRun:
-    """So many consecutive integers of a vector whose noise has one law."""
-
-    numbers: int
-    law: NoiseLaw
-
-    @property
-    def laws(self) -> tuple[NoiseLaw, ...]:
-        """The laws that occur."""
-        return (self.law,)
-
-    @property
-    def variance(self) -> float:
-        """The variance of the noise on an integer, on average."""
-        return self.law.variance
-
-    def variances(self) -> Floats:
-        """The variance of the noise on each integer."""
-        return np.full(self.numbers, self.law.variance)
-
-    def sample(self, *, coins: Coins) -> Counts:
-        """One party's noise."""
-        return self.law.sample(self.numbers, coins=coins)
-
-    def to_json(self) -> dict[str, Json]:
-        """The run in exact numbers."""
-        return {"numbers": self.numbers, **self.law.to_json()}
-
-
-@dataclass(frozen=True, slots=True)
-class NoisePattern:
-    """Runs that follow each other, and all of them again, so many times: the cells of a table whose noise depends on
-    one of its values.
-    """
-
-    times: int
-    runs: tuple[NoiseRun, ...]
-
-    @property
-    def numbers(self) -> int:
-        """How many integers there are."""
-        return self.times * sum(run.numbers for run in self.runs)
-
-    @property
-    def laws(self) -> tuple[NoiseLaw, ...]:
-        """The laws that occur, each once, by first occurrence."""
-        return tuple(dict.fromkeys(run.law for run in self.runs))
-
-    @property
-    def variance(self) -> float:
-        """The variance of the noise on an integer, on average."""
-        return self.times * sum(run.numbers * run.law.variance for run in self.runs) / self.numbers
-
-    def variances(self) -> Floats:
-        """The variance of the noise on each integer."""
-        return np.tile(np.concatenate([run.variances() for run in self.runs]), self.times)
-
-    def sample(self, *, coins: Coins) -> Counts:
-        """One party's noise: that of each law is drawn at once, in the order of `laws`, and put where it belongs.
-
-        Guarantee: which integer gets which draw follows from the pattern alone, so the noise on each integer is an
-        independent draw of its law.
-        """
-        places = {law: place for place, law in enumerate(self.laws)}
-        once = np.repeat([places[run.law] for run in self.runs], [run.numbers for run in self.runs])
-        owners = np.tile(once.astype(np.min_scalar_type(len(places))), self.times)
-        noise = np.empty(self.numbers, dtype=np.int64)
-        for law, place in places.items():
-            own = owners == place
-            noise[own] = law.sample(int(np.count_nonzero(own)), coins=coins)
-        return noise
-
-    def to_json(self) -> dict[str, Json]:
-        """The pattern in exact numbers."""
-        runs: list[Json] = [run.to_json() for run in self.runs]
-        return {"times": self.times, "runs": runs}
-
-
-Noise = NoiseRun | NoisePattern
-
-
-def sample_runs(runs: Sequence[Noise], *, coins: Coins) -> Counts:
-    """One party's noise on all integers, run after run."""
-    drawn = [run.sample(coins=coins) for run in runs]
-    return drawn[0] if len(drawn) == 1 else np.concatenate(drawn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +173,8 @@ class SumTerms:
         return plan_slots(self.length, self.low, self.high, self.noise_bound, key_bits)
 
 
-class SumQuery(Query[AnswerT]):
-    """A query whose answer is the sum over all parties, encrypted and masked, with one share of noise from each.
+class SumQuery(SharedQuery[AnswerT]):
+    """A query whose answer is the sum over all who are present, encrypted and masked, with a share of noise from each.
 
     Guarantee: neighbours differ in the replaced rows of one unit, at most the study's `max_rows_per_unit`, and row
     counts are public. The noise follows from the step's cost and from sensitivities to one row that the query's class
@@ -254,15 +212,26 @@ class SumQuery(Query[AnswerT]):
             raise check_failed("the stored sums are not as many as were asked for.")
         return self.split(np.frombuffer(payload, dtype="<i8").astype(np.int64), study)
 
+    def scale(self, study: Study) -> float:
+        """How many rows of the whole roster a row of those present stands for."""
+        return study.total_rows / self.present_rows(study)
+
+    def estimate(self, answer: AnswerT, study: Study) -> AnswerT:
+        """The released sums in proportion to the whole roster's rows, so that sums of different parties compare."""
+        if not self.present:
+            return answer
+        return self.split(np.rint(self.join(answer) * self.scale(study)).astype(np.int64), study)
+
     def terms(self, step: Step, study: Study) -> SumTerms:
         """Length, range, noise and packing, from the approved plan and the question itself."""
         return _sum_terms(self, step, study)
 
     def law(self, step: Step, study: Study) -> dict[str, Json] | None:
         """The laws of the released sums, and whom they protect against."""
-        parties, threshold = len(study.roster), study.collusion
+        threshold = study.collusion
+        parties = f"the {len(self.present)} parties present" if self.present else f"{len(study.roster)} parties"
         against = (
-            f"anyone, and the curator together with up to {threshold} of {parties} parties"
+            f"anyone, and the curator together with up to {threshold} of {parties}"
             if threshold
             else "the curator and the public, but not a party, which can subtract its own share"
         )
@@ -308,10 +277,23 @@ def _noisiest(laws: Collection[NoiseLaw]) -> list[NoiseLaw]:
     return [law for law in laws if law.variance >= most * (1 - 1e-9)]
 
 
-def sum_law(step: Step, study: Study, sensitivity: Sensitivity, *, part: Fraction = Fraction(1)) -> NoiseLaw:
-    """The noise of an encrypted sum: one share from each party, any K-t of which are enough; for all rows of a unit."""
-    rows, parties = study.max_rows_per_unit, len(study.roster)
-    return noise_for(step.cost, sensitivity, rows_per_unit=rows, part=part, parties=parties, threshold=study.collusion)
+def sum_law(
+    step: Step, study: Study, sensitivity: Sensitivity, *, part: Fraction = Fraction(1), parties: int | None = None
+) -> NoiseLaw:
+    """The noise of an encrypted sum, for all rows of a unit: one share from each of so many parties, all where no
+    number is given; any that are but t fewer are enough.
+    """
+    rows, shares = study.max_rows_per_unit, len(study.roster) if parties is None else parties
+    return noise_for(step.cost, sensitivity, rows_per_unit=rows, part=part, parties=shares, threshold=study.collusion)
+
+
+def check_packing(query: SumQuery[Any], step: Step, study: Study) -> None:
+    """Raises if a sum has no room for its noise: whoever is lost, the range is at most that of the whole roster, and
+    the noise at most that of the fewest that may stay.
+    """
+    fewest = query.asked_of(tuple(range(study.fewest_parties)) if study.may_lose else (), study)
+    terms, (low, high) = fewest.terms(step, study), query.bounds(study)
+    plan_slots(terms.length, low, high, terms.noise_bound, study.key_bits)
 
 
 def check_within(query: Query[Any], step: Step, study: Study) -> None:

@@ -18,16 +18,13 @@ from synod.common.crypto.packing import plan_slots
 from synod.common.privacy.laws import TABLE, NoiseLaw, noise_for
 from synod.common.protocol.queries.base import (
     ClearQuery,
-    Counts,
-    Floats,
-    Noise,
-    NoisePattern,
-    NoiseRun,
     SumQuery,
     parse_exactly,
+    present_bytes,
     protection,
     sum_law,
 )
+from synod.common.protocol.queries.noise_runs import Counts, Floats, Noise, NoisePattern, NoiseRun
 from synod.common.protocol.queries.reading import is_ascending, read_whole, read_wholes
 from synod.common.protocol.steps import Limit, QueryKind, Step
 from synod.common.runtime.errors import check_failed, invalid
@@ -117,7 +114,8 @@ class Tables:
         sets = tuple(read_wholes(entries) for entries in data["sets"])
         groupings = (Grouping(read_whole(feature), read_wholes(one)) for feature, one in data.get("groupings", ()))
         weights = (None if one is None else _read_weights(*one) for one in data.get("weights", ()))
-        return cls(sets, tuple(groupings), read_wholes(data.get("shares", ())), tuple(weights))
+        present: dict[str, Any] = {"present": read_wholes(data["present"])} if "present" in data else {}
+        return cls(sets, tuple(groupings), read_wholes(data.get("shares", ())), tuple(weights), **present)
 
     def check(self, study: Study) -> None:
         """1. Groupings are sound, each of another feature, and only where features are whole codes without levels;
@@ -162,8 +160,8 @@ class Tables:
         sizes = sizes_of(study)
         features = min(len(sizes), max(step.limit.cells, 2).bit_length())
         tables = step.limit.tables * (2 * OVERHEAD_BYTES + INDEX_BYTES * (features + 2))
-        weights = min(step.limit.numbers, step.limit.tables * max(sizes))
-        return OVERHEAD_BYTES + tables + weights + sum(OVERHEAD_BYTES + INDEX_BYTES * size for size in sizes)
+        tables += min(step.limit.numbers, step.limit.tables * max(sizes)) + present_bytes(study)
+        return OVERHEAD_BYTES + tables + sum(OVERHEAD_BYTES + INDEX_BYTES * size for size in sizes)
 
     def entry_sizes(self, study: Study) -> tuple[int, ...]:
         """How many values each entry that a set may name has."""
@@ -279,30 +277,41 @@ class SumMarginals(Tables, SumQuery[list[Counts]]):
     cost (`table_noise`), and the parts add up to 1.
     """
 
+    present: tuple[int, ...] = ()
     kind: ClassVar[QueryKind] = QueryKind.SUM_MARGINALS
+
+    def to_json(self) -> dict[str, Json]:
+        """The canonical form; what is empty is left out."""
+        return {**super().to_json(), **self.present_json()}
 
     def to_proto(self) -> pb.Query:
         """The message."""
-        return pb.Query(sum_marginals=pb.SumMarginals(**_write_tables(self)))
+        return pb.Query(sum_marginals=pb.SumMarginals(**_write_tables(self), present=self.present))
 
     @classmethod
     def from_proto(cls, message: pb.Query) -> Self:
         """Reads the message."""
-        return cls(**_read_tables(message.sum_marginals))
+        return cls(**_read_tables(message.sum_marginals), present=tuple(message.sum_marginals.present))
+
+    def check(self, study: Study) -> None:
+        """The tables are sound, and so is who takes part."""
+        super().check(study)
+        self.check_present(study)
 
     @classmethod
     def check_room(cls, step: Step, study: Study, part: Fraction | None = None) -> None:
         """The cells that have the least part of the step's cost must still have noise that can be drawn and packed:
-        those of one of as many tables as the step allows, of even shares and without weights. A method that asks with
-        shares or weights calls this with the least `part` that a cell of its step can have.
+        those of one of as many tables as the step allows, of even shares and without weights, asked of the fewest that
+        may stay. A method that asks with shares or weights calls this with the least `part` of a cell of its step.
         """
-        law = sum_law(step, study, TABLE, part=part or Fraction(1, step.limit.tables))
+        least = part or Fraction(1, step.limit.tables)
+        law = sum_law(step, study, TABLE, part=least, parties=study.fewest_parties)
         numbers = step.limit.numbers
         plan_slots(numbers, 0, study.total_rows, law.bound(numbers), study.key_bits)
 
     def noise_law(self, step: Step, study: Study, part: Fraction) -> NoiseLaw:
-        """One share of noise, divided over all parties."""
-        return sum_law(step, study, TABLE, part=part)
+        """One share of noise, divided over all parties present."""
+        return sum_law(step, study, TABLE, part=part, parties=len(self.places(study)))
 
     def runs(self, step: Step, study: Study) -> tuple[Noise, ...]:
         """A law for each table, or for many where they have the same; a table with weights has several."""
@@ -311,11 +320,11 @@ class SumMarginals(Tables, SumQuery[list[Counts]]):
     def cell_to_noise(self, step: Step, study: Study) -> float:
         """How many rows an average cell has, in deviations of the noise on it."""
         terms = self.terms(step, study)
-        return study.total_rows * len(self.sets) / (terms.length * sqrt(terms.variance))
+        return self.present_rows(study) * len(self.sets) / (terms.length * sqrt(terms.variance))
 
     def bounds(self, study: Study) -> tuple[int, int]:
         """A count is of rows."""
-        return 0, study.total_rows
+        return 0, self.present_rows(study)
 
     def unit(self, study: Study) -> int:
         """A row counts for 1."""

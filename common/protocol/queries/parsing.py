@@ -5,7 +5,7 @@ from typing import Any
 from synod.common.crypto.canonical import Json, canonical_bytes, canonical_hash
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.agreements import SumAgreements
-from synod.common.protocol.queries.base import Query
+from synod.common.protocol.queries.base import Query, SharedQuery
 from synod.common.protocol.queries.marginals import LocalMarginals, SumMarginals
 from synod.common.protocol.queries.moments import SumMoments
 from synod.common.protocol.queries.parents import ChooseParents
@@ -62,6 +62,11 @@ def _is_form_of(data: Any, query: AnyQuery) -> bool:
         return False
 
 
+def answerers_of(query: AnyQuery, step: Step, study: Study) -> tuple[str, ...]:
+    """Who answers a query, in the roster's order: of one that all answer, those who are present."""
+    return query.answerers(study) if isinstance(query, SharedQuery) else step.answerers
+
+
 def query_digest(query: AnyQuery, step: Step, study: Study) -> bytes:
     """Q: the hash of everything that an answer depends on, but for the data.
 
@@ -82,6 +87,11 @@ def check_feasible(study: Study) -> None:
     """Refuses a resolved study that its method cannot serve, or whose noise or packing has no room, before anybody
     approves it.
     """
+    if study.may_lose and not study.method.allows_losses:
+        raise invalid(
+            f"the method {study.method.name} cannot go on without a lost party in this version.",
+            "Remove `may_lose`, or choose another method.",
+        )
     study.method.check(study)
     for step in plan_study(study).steps:
         QUERIES[step.kind].check_room(step, study)

@@ -1,14 +1,14 @@
 """Synthetic rows from a public model: no row is read for it, so it is free."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from synod.common.crypto.canonical import Json
 from synod.common.models.gaussian import GaussianModel, check_model, read_model
-from synod.common.protocol.queries.base import ClearQuery, parse_exactly
+from synod.common.protocol.queries.base import ClearQuery, SharedQuery, parse_exactly, present_bytes
 from synod.common.protocol.queries.moments import moment_design
 from synod.common.protocol.queries.reading import read_wholes
 from synod.common.protocol.steps import Limit, QueryKind, Step
@@ -20,12 +20,15 @@ from synod.v1 import query_pb2 as pb
 VARINT_BYTES = 10
 
 
-def share_rows(study: Study) -> tuple[int, ...]:
-    """How many synthetic rows each party draws: in proportion to its public row count, by largest remainder."""
+def share_rows(study: Study, present: tuple[int, ...] = ()) -> tuple[int, ...]:
+    """How many synthetic rows each party draws: in proportion to its public row count, by largest remainder; none where
+    others are `present` and it is not.
+    """
     assert study.rows is not None
-    total = study.total_rows
-    shares = [study.rows * entry.rows // total for entry in study.roster]
-    remainders = [study.rows * entry.rows % total for entry in study.roster]
+    rows = [entry.rows if place in present or not present else 0 for place, entry in enumerate(study.roster)]
+    total = sum(rows)
+    shares = [study.rows * own // total for own in rows]
+    remainders = [study.rows * own % total for own in rows]
     by_remainder = sorted(range(len(shares)), key=lambda i: (-remainders[i], i))
     for index in by_remainder[: study.rows - sum(shares)]:
         shares[index] += 1
@@ -33,21 +36,27 @@ def share_rows(study: Study) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class Synthesize(ClearQuery[list[Codes]]):
-    """Each party draws its share of rows from a model that is already private; free."""
+class Synthesize(ClearQuery[list[Codes]], SharedQuery[list[Codes]]):
+    """Each party present draws its share of rows from a model that is already private; free."""
 
     model: GaussianModel
     rows: tuple[int, ...]
+    present: tuple[int, ...] = ()
     kind: ClassVar[QueryKind] = QueryKind.SYNTHESIZE
 
     def to_json(self) -> dict[str, Json]:
         """The canonical form."""
-        return {"kind": self.kind.value, "model": self.model.to_json(), "rows": list(self.rows)}
+        model, rows = self.model.to_json(), list(self.rows)
+        return {"kind": self.kind.value, "model": model, "rows": rows, **self.present_json()}
+
+    def asked_of(self, present: tuple[int, ...], study: Study) -> Self:
+        """The same of these parties: the shares of those who are not there go to the others."""
+        return replace(self, rows=share_rows(study, present), present=present)
 
     @classmethod
     def from_json(cls, data: Any) -> Self:
         """Reads the canonical form."""
-        return cls(read_model(data["model"]), read_wholes(data["rows"]))
+        return cls(read_model(data["model"]), read_wholes(data["rows"]), read_wholes(data.get("present", ())))
 
     def to_proto(self) -> pb.Query:
         """The message."""
@@ -58,7 +67,7 @@ class Synthesize(ClearQuery[list[Codes]]):
             shift=grid["shift"],
             spread=grid["spread"],
         )
-        return pb.Query(synthesize=pb.Synthesize(model=model, rows=self.rows))
+        return pb.Query(synthesize=pb.Synthesize(model=model, rows=self.rows, present=self.present))
 
     @classmethod
     def from_proto(cls, message: pb.Query) -> Self:
@@ -70,14 +79,15 @@ class Synthesize(ClearQuery[list[Codes]]):
             "shift": list(model.shift),
             "spread": list(model.spread),
         }
-        return cls(read_model(grid), tuple(message.synthesize.rows))
+        return cls(read_model(grid), tuple(message.synthesize.rows), tuple(message.synthesize.present))
 
     def check(self, study: Study) -> None:
-        """The model fits the schema, and the rows are the shares that follow from the study."""
+        """The model fits the schema, who takes part is sound, and the rows are the shares that follow from both."""
         if study.method.number_levels is None:
             raise invalid("the query is of another method than the study's.")
         check_model(self.model, moment_design(study))
-        if self.rows != share_rows(study):
+        self.check_present(study)
+        if self.rows != share_rows(study, self.present):
             raise invalid("the query's rows are not the parties' shares.")
 
     def size(self, study: Study) -> Limit:
@@ -90,7 +100,7 @@ class Synthesize(ClearQuery[list[Codes]]):
         """A model has at most as many components as columns."""
         del step
         width = moment_design(study).width
-        return VARINT_BYTES * ((width + 3) * (width + 3) + len(study.roster) + 3)
+        return VARINT_BYTES * ((width + 3) * (width + 3) + len(study.roster) + 3) + present_bytes(study)
 
     def law(self, step: Step, study: Study) -> dict[str, Json] | None:
         """No row is read, so nothing is protected here."""

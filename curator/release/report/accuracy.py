@@ -38,14 +38,18 @@ def value_error(study: Study, publication: Publication) -> float | None:
     """The root mean square, in rows, of the noise of a count of one value, over all values of the columns that were
     counted by value in all rows; None where there are none.
     """
-    found = list(_moment_values(study) if publication.moments is not None else _table_values(study, publication))
+    found = list(
+        _moment_values(study, publication.present)
+        if publication.moments is not None
+        else _table_values(study, publication)
+    )
     values = sum(size for size, _ in found)
     return math.sqrt(math.fsum(size * variance for size, variance in found) / values) if values else None
 
 
-def _moment_values(study: Study) -> Iterator[tuple[int, float]]:
+def _moment_values(study: Study, present: tuple[int, ...]) -> Iterator[tuple[int, float]]:
     """For each column of categories, how many values it has, and the variance of the count of one."""
-    design, variance = moment_design(study), (moment_deviation(study) * study.total_rows) ** 2
+    design, variance = moment_design(study), (moment_deviation(study, present) * study.total_rows) ** 2
     yield from ((2, 4 * variance) for column in design.signed if column.role == "binary")
     yield from ((design.codings[block.attribute].size, variance) for block in design.blocks)
 
@@ -60,7 +64,7 @@ def _table_values(study: Study, publication: Publication) -> Iterator[tuple[int,
             yield coding.size, table.mean_variance
 
 
-def moment_error(study: Study) -> CountError:
+def moment_error(study: Study, present: tuple[int, ...] = ()) -> CountError:
     """Counts of two categories. With columns u and v in -1/2 and +1/2 for two-valued attributes, a row counts for
     (u + 1/2)(v + 1/2) = uv + u/2 + v/2 + 1/4: three released sums. A category with a two-valued attribute is
     one sum and half of another; two categories of larger attributes are one.
@@ -70,15 +74,18 @@ def moment_error(study: Study) -> CountError:
     kinds = ((larger * (larger - 1) // 2, 1.0), (larger * two_valued, 1.25), (two_valued * (two_valued - 1) // 2, 3.0))
     pairs = sum(count for count, _ in kinds)
     if not pairs:
-        return CountError(None, 0, 0, CATEGORIES, _without_categories(study))
+        return CountError(None, 0, 0, CATEGORIES, _without_categories(study, present))
     variance = sum(count * factor for count, factor in kinds) / pairs
-    return CountError(math.sqrt(variance) * moment_deviation(study) * study.total_rows, pairs, pairs, CATEGORIES)
+    return CountError(
+        math.sqrt(variance) * moment_deviation(study, present) * study.total_rows, pairs, pairs, CATEGORIES
+    )
 
 
-def _without_categories(study: Study) -> str:
+def _without_categories(study: Study, present: tuple[int, ...]) -> str:
+    off = percent_about(2 * moment_deviation(study, present))
     return (
         "Fewer than two columns are categories, so no count of two follows from what was released. The mean of a "
-        f"number is typically off by {percent_about(2 * moment_deviation(study))} of its range because of the noise."
+        f"number is typically off by {off} of its range because of the noise."
     )
 
 

@@ -1,9 +1,11 @@
 """The budget as people talk about it: phases, each of one or several steps of the plan."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from synod.common.privacy.cost import Cost
 from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.parsing import AnyQuery, answerers_of
 from synod.common.protocol.steps import QueryKind, Step
 from synod.common.study.study import Study
 
@@ -33,16 +35,23 @@ class Phase:
     asked: str
     steps: tuple[Step, ...]
 
+    @property
+    def rounds(self) -> int:
+        """How many of the steps were not skipped."""
+        return sum(bool(step.answerers) for step in self.steps)
+
     def cost_of(self, party: str) -> Cost:
         """What this phase costs one party."""
         return Cost.total(step.cost for step in self.steps if party in step.answerers)
 
 
-def list_phases(study: Study) -> list[Phase]:
-    """The phases of a study's plan, in order."""
+def list_phases(study: Study, queries: Mapping[str, AnyQuery]) -> list[Phase]:
+    """The phases of a study's plan, in order, with those who took part in each step."""
     found: dict[tuple[str, QueryKind], list[Step]] = {}
     for step in plan_study(study).steps:
-        found.setdefault((step.phase, step.kind), []).append(step)
+        query = queries.get(step.label)
+        took_part = answerers_of(query, step, study) if query is not None else ()
+        found.setdefault((step.phase, step.kind), []).append(replace(step, answerers=took_part))
     asked = ASKED | ASKED_OF_ONE if len(study.roster) == 1 else ASKED
     return [Phase(name, asked[kind], tuple(steps)) for (name, kind), steps in found.items()]
 

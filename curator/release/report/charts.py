@@ -10,6 +10,7 @@ from synod.curator.release.report.markup import Html, join, outside, tag
 from synod.curator.release.report.wording import measured, percent, percent_and_band, plural
 
 FIRST_ROWS = 12
+OUTSIDE = "outside its band"
 UNIT = 1000.0  # of a bar's width, which the page stretches
 
 
@@ -31,15 +32,16 @@ def _table(caption: str, heads: Sequence[str], rows: Sequence[Html]) -> Html:
 def fold_table(caption: str, heads: Sequence[str], rows: Sequence[Html]) -> Html:
     """A plain table that scrolls inside its box; rows after the first dozen are folded away."""
     if len(rows) <= FIRST_ROWS + 2:
-        return _box(caption, heads, rows)
-    rest = _box(f"{caption}, continued", heads, rows[FIRST_ROWS:])
+        return scroll_table(caption, heads, rows)
+    rest = scroll_table(f"{caption}, continued", heads, rows[FIRST_ROWS:])
     summary = tag("summary", plural(len(rows) - FIRST_ROWS, "more row"))
-    return join([_box(caption, heads, rows[:FIRST_ROWS]), tag("details", summary, rest)])
+    return join([scroll_table(caption, heads, rows[:FIRST_ROWS]), tag("details", summary, rest)])
 
 
-def _box(caption: str, heads: Sequence[str], rows: Sequence[Html]) -> Html:
+def scroll_table(caption: str, heads: Sequence[str], rows: Sequence[Html], kind: str | None = None) -> Html:
+    """A plain table that scrolls inside its box."""
     titles = tag("tr", *(tag("th", head, scope="col") for head in heads))
-    table = tag("table", tag("caption", caption), tag("thead", titles), tag("tbody", *rows))
+    table = tag("table", tag("caption", caption), tag("thead", titles), tag("tbody", *rows), class_=kind)
     return tag("div", table, class_="scroll", tabindex=0, role="group", aria_label=caption)
 
 
@@ -80,8 +82,14 @@ def share_rows(readings: Sequence[Reading], reach: float) -> list[Html]:
             ends = ((reading.released + sign * reading.band) / reach for sign in (-1, 0, 1))
             shapes.append(bracket(*ends))
             numbers.append(percent_and_band(reading.released, reading.band))
-        rows.append(chart_row(outside(reading.label), draw_strip(*shapes), *numbers))
+        rows.append(chart_row(_mark(reading), draw_strip(*shapes), *numbers))
     return rows
+
+
+def _mark(reading: Reading) -> Html:
+    """The label, with words where the bar ends outside of the band."""
+    mark = join([" ", tag("em", OUTSIDE, class_="off")]) if reading.is_outside else Html()
+    return join([outside(reading.label), mark])
 
 
 def find_reach(readings: Sequence[Reading]) -> float:
@@ -97,14 +105,15 @@ def gauge_row(gauge: Gauge) -> Html:
     def place(value: float) -> float:
         return (value - gauge.low) / span
 
-    mark = place(gauge.synthetic)
+    middle = place(gauge.synthetic)
     track = tag("path", d="M0 10H1000", class_="track")
     strip = draw_strip(
-        track, bar(mark - 0.006, mark + 0.006), bracket(*map(place, (gauge.band[0], gauge.released, gauge.band[1])))
+        track, bar(middle - 0.006, middle + 0.006), bracket(*map(place, (gauge.band[0], gauge.released, gauge.band[1])))
     )
     band = tag("small", f"{measured(gauge.band[0], span)} to {measured(gauge.band[1], span)}")
     released = join([measured(gauge.released, span), " ", band])
-    return chart_row(Html(gauge.label), strip, measured(gauge.synthetic, span), released)
+    mark = join([" ", tag("em", OUTSIDE, class_="off")]) if gauge.is_outside else Html()
+    return chart_row(join([gauge.label, mark]), strip, measured(gauge.synthetic, span), released)
 
 
 def draw_histogram(readings: Sequence[Reading], title: str, words: str, faint: int = 0) -> Html:
@@ -118,8 +127,15 @@ def draw_histogram(readings: Sequence[Reading], title: str, words: str, faint: i
         kind = "bar" if place < len(readings) - faint else "bar faint"
         shape = tag("rect", x=width * place, y=100 - height, width=width - gap, height=height, class_=kind)
         columns.append(tag("g", tag("title", f"{reading.label}: {percent(reading.synthetic)}"), shape))
-    base = tag("path", d="M0 100H1000", class_="track")
+    base = tag("path", d="M0 100H1000M0 0V100M0 0H1000M0 50H1000", class_="track")
     head = (tag("title", title), tag("desc", words))
     return tag(
-        "svg", *head, *columns, base, role="img", class_="outline", viewBox="0 0 1000 101", preserveAspectRatio="none"
+        "svg", *head, base, *columns, role="img", class_="outline", viewBox="0 0 1000 101", preserveAspectRatio="none"
     )
+
+
+def draw_axes(drawing: Html, most: float, marks: Sequence[str]) -> Html:
+    """A histogram with shares on its left, up to its highest bar, and the marks of its bins below."""
+    shares = tag("div", *(tag("span", percent(part * most)) for part in (1, 0.5, 0)), class_="shares")
+    below = tag("div", *(tag("span", outside(mark)) for mark in marks), class_="ends")
+    return tag("div", shares, drawing, below, class_="axes")

@@ -2,20 +2,19 @@
 
 from collections.abc import Sequence
 
-from synod.common.study.study import Study
-from synod.curator.methods.base import Publication
 from synod.curator.release.report.charts import (
     bar,
     bracket,
     chart_row,
     chart_table,
+    draw_axes,
     draw_histogram,
     draw_strip,
     find_reach,
     gauge_row,
     share_rows,
 )
-from synod.curator.release.report.margins import Margin, Reading, read_margins
+from synod.curator.release.report.margins import Margin, Reading
 from synod.curator.release.report.markup import Html, join, outside, plain, tag
 from synod.curator.release.report.wording import percent, plural, whole
 
@@ -24,9 +23,8 @@ MOST_ROWS = 2_400
 FEWEST_ROWS = 12
 
 
-def show_margins(study: Study, publication: Publication) -> Html:
+def show_margins(margins: Sequence[Margin]) -> Html:
     """A card for each attribute, with a legend before them."""
-    margins = read_margins(study, publication)
     shown = margins[:MOST_CARDS]
     rows = max(FEWEST_ROWS, MOST_ROWS // len(shown))
     parts = [_legend(), tag("div", *(_card(margin, rows) for margin in shown), class_="cards")]
@@ -67,8 +65,8 @@ def _histogram(margin: Margin) -> Html:
     most = f"{peak.label}, with {percent(peak.synthetic)} of the synthetic rows"
     words = f"{plural(len(readings), 'bin')}; the largest is {most}."
     drawing = draw_histogram(readings, f"Synthetic rows by {plain(margin.name)}", words)
-    ends = (tag("span", readings[0].label), tag("span", readings[-1].label))
-    return join([drawing, tag("div", *(ends if len(readings) > 1 else ends[:1]), class_="ends")])
+    places = sorted({0, len(readings) // 2, len(readings) - 1})
+    return draw_axes(drawing, peak.synthetic, [readings[place].label for place in places])
 
 
 def _shares(caption: str, readings: Sequence[Reading], most: int) -> Html:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from synod.common.models.moments import SignedColumn, unfold
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.moments import SumMoments, moment_design
-from synod.common.study.encoding import Coding, codings_of, encode_numbers
+from synod.common.study.attributes import DaysAttribute
+from synod.common.study.encoding import Coding, codings_of, encode_numbers, level_numbers
 from synod.common.study.features import features_of, space_of
 from synod.common.study.schema import CategoricalAttribute, IntegerAttribute
 from synod.common.study.study import Study
@@ -36,6 +37,11 @@ class Reading:
     released: float | None = None
     band: float = 0.0
 
+    @property
+    def is_outside(self) -> bool:
+        """Whether the synthetic rows are further off than the noise of the released number explains."""
+        return self.released is not None and abs(self.synthetic - self.released) > self.band
+
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
@@ -47,6 +53,11 @@ class Gauge:
     synthetic: float
     released: float
     band: tuple[float, float]
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether the synthetic rows' figure is outside of the band."""
+        return not self.band[0] <= self.synthetic <= self.band[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +77,18 @@ class Margin:
     gauges: tuple[Gauge, ...] = ()
     is_constant: bool = False
 
+    @property
+    def compared(self) -> list[Reading | Gauge]:
+        """All that the rows have beside a released number."""
+        readings = [one for one in (*self.shares, *self.groups) if one.released is not None]
+        return [*readings, *self.gauges]
+
 
 def read_margins(study: Study, publication: Publication) -> list[Margin]:
     """The margins of all attributes, in the schema's order."""
     counts = count_codes(study, publication)
     if publication.moments is not None:
-        return list(_moment_margins(study, publication.moments, counts))
+        return list(_moment_margins(study, publication, counts))
     return list(_table_margins(study, Evidence(study, list(publication.tables)), counts))
 
 
@@ -91,16 +108,17 @@ def constant_margin(coding: Coding) -> Margin:
 # Margins from pooled moments
 
 
-def moment_deviation(study: Study) -> float:
-    """The standard deviation of the noise of one entry of the Gram matrix, per row."""
-    query = SumMoments()
+def moment_deviation(study: Study, present: tuple[int, ...]) -> float:
+    """The standard deviation of the noise of one entry of the Gram matrix, per row of those who were present."""
+    query = SumMoments(present)
     terms = query.terms(plan_study(study).step("moments"), study)
-    return math.sqrt(terms.variance) / (query.unit(study) * study.total_rows)
+    return math.sqrt(terms.variance) / (query.unit(study) * query.present_rows(study))
 
 
-def _moment_margins(study: Study, moments: NDArray[np.int64], counts: Sequence[NDArray[np.int64]]) -> Iterator[Margin]:
-    design, deviation = moment_design(study), moment_deviation(study)
-    gram = unfold(design, moments, study.total_rows)
+def _moment_margins(study: Study, publication: Publication, counts: Sequence[NDArray[np.int64]]) -> Iterator[Margin]:
+    assert publication.moments is not None
+    design, deviation = moment_design(study), moment_deviation(study, publication.present)
+    gram = unfold(design, publication.moments, study.total_rows)
     signed = {(column.attribute, column.role): place for place, column in enumerate(design.signed, 1)}
     blocks = {block.attribute: span for block, span in design.block_slices()}
     for index, coding in enumerate(design.codings):
@@ -136,7 +154,11 @@ def _number_margin(
     if missing is not None:
         released = 2 * float(gram[0, missing]) + 0.5
         shares = (Reading(MISSING, int(counts[coding.null_code]) / rows, released, 2 * BAND * deviation),)
-    gauges = _gauges(coding, counts, 2 * float(gram[0, place]), float(gram[place, place]), deviation)
+    gauges = (
+        ()
+        if _bends(coding)
+        else _gauges(coding, counts, 2 * float(gram[0, place]), float(gram[place, place]), deviation)
+    )
     histogram = tuple(
         Reading(label, share / rows)
         for label, share in zip(name_codes(coding), _bin_counts(coding, counts), strict=False)
@@ -144,15 +166,21 @@ def _number_margin(
     return Margin(coding.attribute.name, describe_domain(coding), shares, histogram, gauges=gauges)
 
 
+def _bends(coding: Coding) -> bool:
+    """Whether moments are of something else than the number: of its place between edges, or of days."""
+    return not isinstance(coding.attribute, CategoricalAttribute) and (
+        bool(coding.attribute.edges) or isinstance(coding.attribute, DaysAttribute)
+    )
+
+
 def _bin_counts(coding: Coding, counts: NDArray[np.int64]) -> list[int]:
     """How many rows are in each of the schema's bins, from how many are at each level."""
     attribute = coding.attribute
     assert not isinstance(attribute, CategoricalAttribute)
     assert coding.levels is not None
-    low, high = float(attribute.min), float(attribute.max)
-    values = low + np.arange(coding.levels + 1) / coding.levels * (high - low)
+    values = level_numbers(coding)
     if isinstance(attribute, IntegerAttribute):
-        values = np.clip(np.rint(values), low, high)
+        values = np.clip(np.rint(values), float(attribute.min), float(attribute.max))
     bins = encode_numbers(Coding(attribute, None), values)
     return [int(counts[: coding.levels + 1][bins == place].sum()) for place in range(attribute.bins)]
 

@@ -5,22 +5,29 @@ released or public, so the page costs nothing; the same log gives the same bytes
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from synod.common.protocol.losses import LostParty
 from synod.common.protocol.queries.parsing import AnyQuery
 from synod.common.study.promise import name_unit, write_delta
 from synod.common.study.schema import write_decimal
-from synod.common.study.study import Study
+from synod.common.study.study import RosterEntry, Study
 from synod.curator.methods.base import CountError, Publication, publisher_of
 from synod.curator.release.report.accuracy import count_varying, value_error
 from synod.curator.release.report.alone import Baseline, measure_baseline
 from synod.curator.release.report.figures import show_margins
+from synod.curator.release.report.margins import Margin, read_margins
 from synod.curator.release.report.markup import Html, join, tag
+from synod.curator.release.report.missing import describe_losses, list_members
+from synod.curator.release.report.relations.map import show_relations
+from synod.curator.release.report.relations.released import Relation, read_relations
+from synod.curator.release.report.rows import show_rows
 from synod.curator.release.report.sections import (
     Imprint,
     name_error,
-    show_caveats,
     show_citation,
+    show_conclusions,
     show_error,
     show_parties,
     show_verification,
@@ -31,26 +38,48 @@ from synod.curator.release.report.wording import listed, name_parties, percent_a
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 MOST_NAMES = 6
+PREVIEW_ROWS = 8
 
 
-def write_report(study: Study, publication: Publication, queries: Mapping[str, AnyQuery], imprint: Imprint) -> str:
-    """The whole page."""
-    publisher = publisher_of(study)
+def write_report(
+    study: Study,
+    publication: Publication,
+    queries: Mapping[str, AnyQuery],
+    imprint: Imprint,
+    lost: Sequence[LostParty] = (),
+    *,
+    answers: Mapping[str, Any] | None = None,
+    preview: Sequence[Sequence[str]] = (),
+) -> str:
+    """The whole page; `answers` are the released ones of the queries, `preview` the first rows of the table."""
+    publisher, members = publisher_of(study), list_members(study, queries, lost)
     error, model = publisher.expected_error(study, publication), publisher.describe(study, publication)
     one_value, baseline = value_error(study, publication), measure_baseline(study, publication)
+    margins = read_margins(study, publication)
+    relations = read_relations(study, publication, queries, answers or {})
+    checked = count_outside(margins, relations)
     sections = {
-        "parties": ("Who published what", show_parties(study, imprint)),
-        "budget": ("The privacy budget", show_budget(study, queries)),
+        "rows": ("The table", show_rows(study, preview)),
+        "caveats": ("What you may conclude, and what not", show_conclusions(study, *checked)),
         "error": ("How far off a count is", show_error(study, error, one_value, baseline)),
-        "columns": ("Column by column", join([_introduce_columns(study), show_margins(study, publication)])),
+        "columns": ("Column by column", join([_introduce_columns(study), show_margins(margins)])),
+        "relations": ("How columns go together", show_relations(study, relations)),
         "model": (model.title, Html.escape(model.content)),
-        "caveats": ("What not to do with it", show_caveats(study)),
+        "budget": ("The privacy budget", show_budget(study, queries)),
+        "parties": ("Who published what", show_parties(study, imprint, members)),
         "verify": ("How to verify", show_verification(study)),
-        "cite": ("How to cite", show_citation(study, imprint)),
+        "cite": ("How to cite", show_citation(study, imprint, members)),
     }
+    error_tile = _error_tile(study, error, one_value, baseline)
     body = tag(
         "body",
-        _opening(study, _error_tile(study, error, one_value, baseline), imprint),
+        _opening(
+            study,
+            members,
+            [error_tile, _checked_tile(*checked)],
+            imprint,
+            describe_losses(study, queries, lost),
+        ),
         _contents({key: title for key, (title, _) in sections.items()}),
         tag("main", *(_section(key, title, content) for key, (title, content) in sections.items())),
         tag("footer", _closing(imprint)),
@@ -70,8 +99,14 @@ def _head(study: Study) -> Html:
     )
 
 
-def _opening(study: Study, error_tile: Html, imprint: Imprint) -> Html:
-    names = [entry.name for entry in study.roster]
+def _opening(
+    study: Study,
+    members: Sequence[RosterEntry],
+    error_tiles: Sequence[Html],
+    imprint: Imprint,
+    losses: Sequence[str],
+) -> Html:
+    names = [entry.name for entry in members]
     shown = names if len(names) <= MOST_NAMES else [*names[: MOST_NAMES - 1], f"{len(names) - MOST_NAMES + 1} others"]
     lead = (
         f"{plural(study.rows or 0, 'synthetic row')} with {plural(len(study.attributes), 'column')}, published "
@@ -80,19 +115,28 @@ def _opening(study: Study, error_tile: Html, imprint: Imprint) -> Html:
     )
     return tag(
         "header",
-        tag("p", f"Report of a release · Synod {imprint.version}", class_="kind"),
+        tag("p", f"Report of a release of {imprint.published} · Synod {imprint.version}", class_="kind"),
         tag("h1", study.name),
         tag("p", lead, class_="lead"),
-        tag("dl", *_tiles(study), error_tile, class_="tiles"),
+        *(tag("p", sentence) for sentence in losses),
+        tag("dl", *_tiles(study, members), *error_tiles, class_="tiles"),
     )
 
 
-def _tiles(study: Study) -> list[Html]:
-    is_one = len(study.roster) == 1
+def _checked_tile(off: int, compared: int) -> Html:
+    """How many figures of the rows are outside of the band of what was released."""
+    if not compared:
+        return _tile("Figures outside their band", "\u2013", "nothing was released to compare the rows with")
+    note = f"of {whole(compared)} compared; {'each is marked below' if off else 'the rows keep what was released'}"
+    return _tile("Figures outside their band", whole(off), note)
+
+
+def _tiles(study: Study, members: Sequence[RosterEntry]) -> list[Html]:
+    is_one, real = len(members) == 1, sum(entry.rows for entry in members)
     holds = "holds its own rows, and shows them to nobody"
     return [
-        _tile("Synthetic rows", whole(study.rows or 0), f"from {whole(study.total_rows)} real ones"),
-        _tile("Parties", whole(len(study.roster)), holds if is_one else f"each {holds}"),
+        _tile("Synthetic rows", whole(study.rows or 0), f"from {whole(real)} real ones"),
+        _tile("Parties", whole(len(members)), holds if is_one else f"each {holds}"),
         _tile("Privacy budget", _name_budget(study), f"for each {name_unit(study)}; {name_adversary(study)}"),
     ]
 
@@ -125,6 +169,14 @@ def _without_error(error: CountError) -> str:
 
 def _tile(name: str, figure: str, note: str) -> Html:
     return tag("div", tag("dt", name), tag("dd", figure, class_="figure"), tag("dd", note, class_="note"))
+
+
+def count_outside(margins: Sequence[Margin], relations: Sequence[Relation]) -> tuple[int, int]:
+    """How many figures of the rows are outside of the band of a released number, and how many were compared."""
+    singles = [reading for margin in margins for reading in margin.compared]
+    pairs = [one for one in relations if one.released is not None]
+    off = sum(one.is_outside for one in singles) + sum(one.is_outside for one in pairs)
+    return off, len(singles) + len(pairs)
 
 
 def _contents(titles: Mapping[str, str]) -> Html:

@@ -19,21 +19,25 @@ ORDER = "Do not compare the parties with each other: the order of the rows says 
 
 @dataclass(frozen=True, slots=True)
 class Imprint:
-    """Who answers for the release: the curator's fingerprint, T, the seed and the version of Synod."""
+    """Who answers for the release: the curator's fingerprint, T, the seed, the version of Synod, and the day on which
+    it was published, as the manifest has it.
+    """
 
     curator: str
     transcript_hash: str
     seed: int
     version: str
+    published: str
 
 
-def show_parties(study: Study, imprint: Imprint) -> Html:
-    """What was published, by whom."""
+def show_parties(study: Study, imprint: Imprint, members: Sequence[RosterEntry]) -> Html:
+    """What was published, by whom; `members` are those of the roster that took part."""
     facts = {
         "Study": tag("strong", study.name),
         "Method": Html(publisher_of(study).title),
         "Synthetic rows": Html(whole(study.rows or 0)),
-        "Real rows behind it": Html(whole(study.total_rows)),
+        "Real rows behind it": Html(whole(sum(entry.rows for entry in members))),
+        "Published": Html.escape(imprint.published),
         "Study's hash": _key(study.digest().hex()),
         "Transcript's hash": _key(imprint.transcript_hash),
         "Curator's key": _key(imprint.curator),
@@ -150,22 +154,41 @@ def _left_out(study: Study) -> Html:
     )
 
 
-def show_caveats(study: Study) -> Html:
-    """What not to do with the rows; what a model cannot express of relations needs columns that vary."""
+def show_conclusions(study: Study, off: int, compared: int) -> Html:
+    """What the rows are good for, and what not to do with them; what a model cannot express of relations needs columns
+    that vary.
+    """
     of_model = publisher_of(study).warnings(study) if count_varying(study) > 1 else ()
     arithmetic = (
         "Do not compute p-values or intervals as if the rows were observations: the noise and the model's error are "
         "not in that arithmetic. More synthetic rows do not add information."
     )
+    may = [
+        "Shares and counts of single values, within the bands under Column by column.",
+        *([RELATIONS] if count_varying(study) > 1 else []),
+        "Code, charts and models that are tried out on rows of the right shape before they meet real ones.",
+    ]
     warnings = [
         "Do not look for a person. No row is one, and a row that looks like somebody you know does so by chance.",
         arithmetic,
         *of_model,
+        *([f"Do not rest anything on the {whole(off)} of {whole(compared)} figures that are marked."] if off else []),
         "Do not read rare categories: a share that is smaller than its band may be noise alone.",
         *([ORDER] if len(study.roster) > 1 else []),
         "Do not decide about people by it. It describes tables, with noise, as those tables were.",
     ]
-    return tag("ul", *(tag("li", words) for words in warnings))
+    return join([
+        tag("h3", "What you may conclude"),
+        tag("ul", *(tag("li", words) for words in may)),
+        tag("h3", "What not"),
+        tag("ul", *(tag("li", words) for words in warnings)),
+    ])  # fmt: skip
+
+
+RELATIONS = (
+    "Whether two columns go together, and in which direction, where the relation is wider than its band under How "
+    "columns go together."
+)
 
 
 def show_verification(study: Study) -> Html:
@@ -193,28 +216,31 @@ def _describe_redraw(study: Study) -> str:
     )
 
 
-def show_citation(study: Study, imprint: Imprint) -> Html:
-    """A sentence and a BibTeX entry. The page knows no date, so that the same log always gives the same page."""
-    hint = "Add the year, and the address that you have it from."
-    return join([tag("blockquote", _cite(study, imprint)), tag("pre", _bibtex(study, imprint)), tag("p", hint)])
+def show_citation(study: Study, imprint: Imprint, members: Sequence[RosterEntry]) -> Html:
+    """A sentence and a BibTeX entry; `members` are the authors."""
+    hint = "Add the address that you have it from."
+    names = [entry.name for entry in members]
+    cited = tag("blockquote", _cite(study, imprint, names)), tag("pre", _bibtex(study, imprint, names))
+    return join([*cited, tag("p", hint)])
 
 
-def _cite(study: Study, imprint: Imprint) -> str:
-    names = [entry.name for entry in study.roster]
+def _cite(study: Study, imprint: Imprint, names: Sequence[str]) -> str:
     rest = len(names) - MOST_AUTHORS + 1
     authors = listed(names if len(names) <= MOST_AUTHORS else [*names[: MOST_AUTHORS - 1], f"{rest} others"])
     return (
-        f"{authors}: {study.name}. Synthetic table of {whole(study.rows or 0)} rows, differentially private with "
+        f"{authors} ({imprint.published[:4]}): {study.name}. Synthetic table of {whole(study.rows or 0)} rows, "
+        "differentially private with "
         f"{name_budget(study)} per {name_unit(study)}. {study.method.name}, Synod {imprint.version}, "
         f"study sha256:{study.digest().hex()}."
     )
 
 
-def _bibtex(study: Study, imprint: Imprint) -> str:
+def _bibtex(study: Study, imprint: Imprint, names: Sequence[str]) -> str:
     digest = study.digest().hex()
     fields = {
         "title": f"{{{study.name}}}: a differentially private synthetic table",
-        "author": " and ".join(f"{{{entry.name}}}" for entry in study.roster),
+        "author": " and ".join(f"{{{name}}}" for name in names),
+        "year": imprint.published[:4],
         "howpublished": f"Published with Synod {imprint.version}, method {study.method.name}",
         "note": f"{whole(study.rows or 0)} synthetic rows, {name_budget(study)} per {name_unit(study)}, "
         f"study sha256:{digest}",

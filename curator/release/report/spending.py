@@ -34,7 +34,7 @@ NUMBERS = {
 
 def show_budget(study: Study, queries: Mapping[str, AnyQuery]) -> Html:
     """The budget, what it promises, and where it went."""
-    phases = list_phases(study)
+    phases = list_phases(study, queries)
     promise = (tag("p", _promise(study)), tag("p", _against(study)))
     return join([*promise, _show_phases(study, phases), _show_spending(study, phases), _show_laws(study, queries)])
 
@@ -107,7 +107,7 @@ def _show_phases(study: Study, phases: Sequence[Phase]) -> Html:
     for place, phase in enumerate(phases):
         costs = " or ".join(dict.fromkeys(_name_cost(phase.cost_of(entry.name), study) for entry in study.roster))
         name = tag("th", tag("span", _letter(place), class_="letter"), f" {phase.name}", scope="row")
-        rows.append(tag("tr", name, tag("td", phase.asked), tag("td", whole(len(phase.steps))), tag("td", costs)))
+        rows.append(tag("tr", name, tag("td", phase.asked), tag("td", whole(phase.rounds)), tag("td", costs)))
     return fold_table("Phases", ("phase", "what was asked", "rounds", "cost for each party"), rows)
 
 
@@ -133,7 +133,7 @@ def _spending_row(study: Study, phases: Sequence[Phase], party: str) -> Html:
             pieces.append(tag("span", letter, class_=f"p{place % 4}", style=f"width:{100 * share:.2f}%", title=title))
             spent += share
     drawing = tag("div", *pieces, class_="spent", role="img", aria_label=f"{party} spent {percent(spent)} of {kind}")
-    total = _name_cost(plan_study(study).cost_of(party), study)
+    total = _name_cost(Cost.total(phase.cost_of(party) for phase in phases), study)
     return tag("tr", tag("th", party, scope="row"), tag("td", total), tag("td", drawing))
 
 

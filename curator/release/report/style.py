@@ -2,9 +2,9 @@
 
 STYLE = """
 :root{color-scheme:light dark;--paper:#fcfbf8;--card:#fff;--ink:#1c2328;--soft:#525c64;--rule:#dcd9d0;--bar:#3d7d9c;
---stroke:#1c2328;--lane:#f1efe8;--accent:#8a3b12;--faint:#9fb9c6}
+--stroke:#1c2328;--lane:#f1efe8;--accent:#8a3b12;--faint:#9fb9c6;--less:#c46a2b}
 @media (prefers-color-scheme:dark){:root{--paper:#14181b;--card:#1b2125;--ink:#e8eaeb;--soft:#a9b4bb;--rule:#343c42;
---bar:#3f86a6;--stroke:#f4f5f5;--lane:#1d2428;--accent:#f0a878;--faint:#2c5a70}}
+--bar:#3f86a6;--stroke:#f4f5f5;--lane:#1d2428;--accent:#f0a878;--faint:#2c5a70;--less:#c97a45}}
 *{box-sizing:border-box}
 html{font:100%/1.6 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans","Liberation Sans",sans-serif;
 -webkit-text-size-adjust:100%;text-size-adjust:100%;background:var(--paper);color:var(--ink)}
@@ -22,13 +22,13 @@ a{color:var(--accent);text-underline-offset:.18em}
 .kind{color:var(--soft);margin:0}
 .lead{font-size:1.15rem;line-height:1.55}
 section{margin-top:3.25rem;padding-top:1.6rem;border-top:1px solid var(--rule)}
-.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,13.5rem),1fr));gap:1px;
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,11.5rem),1fr));gap:1px;
 margin:1.75rem 0 1.25rem;
 background:var(--rule);border:1px solid var(--rule);border-radius:.6rem;overflow:hidden}
 .tiles div{background:var(--card);padding:.9rem 1.1rem 1rem}
 .tiles dt{color:var(--soft);font-size:.875rem}
 .tiles dd{margin:0}
-.tiles dd.figure{font:600 1.75rem/1.25 ui-serif,Georgia,"Noto Serif","Liberation Serif",serif}
+.tiles dd.figure{font:600 1.5rem/1.3 ui-serif,Georgia,"Noto Serif","Liberation Serif",serif}
 .tiles dd.note{font-size:.875rem;color:var(--soft);line-height:1.45}
 nav ul{display:flex;flex-wrap:wrap;gap:.25rem 1.1rem;padding:0;list-style:none;max-width:none;font-size:.9375rem}
 nav li{margin:0}
@@ -50,8 +50,8 @@ thead th{color:var(--soft);font-size:.8125rem;vertical-align:bottom}
 .number,.chart td,.chart th:nth-child(n+2){text-align:right;padding-right:0;padding-left:.75rem}
 caption{text-align:left;font-weight:600;font-size:.9375rem;padding-bottom:.2rem}
 .unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
-.cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,25rem),1fr));gap:1rem;margin-top:1.25rem}
-.card{background:var(--card);border:1px solid var(--rule);border-radius:.6rem;padding:1rem 1.1rem;min-width:0;
+.cards{columns:2 25rem;column-gap:1rem;margin-top:1.25rem}
+.card{background:var(--card);border:1px solid var(--rule);border-radius:.6rem;padding:1rem 1.1rem;margin:0 0 1rem;
 break-inside:avoid}
 .card p{margin:.1rem 0 .5rem;color:var(--soft);font-size:.875rem}
 .card p.part{color:var(--ink);margin-top:.9rem}
@@ -68,6 +68,27 @@ break-inside:avoid}
 .strip{display:block;width:100%;height:15px;overflow:visible}
 .chart .strip{position:absolute;left:0;bottom:.3rem}
 .outline{display:block;width:100%;height:92px}
+.axes{display:grid;grid-template-columns:max-content 1fr;gap:.2rem .5rem;margin:.4rem 0 .6rem}
+.axes .shares{display:flex;flex-direction:column;justify-content:space-between;text-align:right;color:var(--soft);
+font-size:.75rem;line-height:1}
+.axes .ends{grid-column:2}
+.off{color:var(--accent);font-style:normal;font-weight:600;font-size:.8125rem;white-space:nowrap}
+.files{max-width:none;columns:2 18rem}
+.files li{break-inside:avoid}
+.rows td,.rows th,.rows bdi{white-space:nowrap;overflow-wrap:normal}
+.map{display:block;width:100%;height:auto}
+.map text{font-size:11px;fill:var(--ink)}
+.map rect,.swatch rect{stroke:none}
+.swatch{width:1.4rem!important;height:1.4rem}
+.none{fill:var(--lane)}
+.unknown{fill:none;stroke:var(--rule)!important}
+.framed{stroke:var(--accent)!important;stroke-width:2.5}
+.more1{fill:color-mix(in srgb,var(--bar) 20%,var(--lane))}.more2{fill:color-mix(in srgb,var(--bar) 40%,var(--lane))}
+.more3{fill:color-mix(in srgb,var(--bar) 60%,var(--lane))}.more4{fill:color-mix(in srgb,var(--bar) 80%,var(--lane))}
+.more5{fill:var(--bar)}
+.less1{fill:color-mix(in srgb,var(--less) 20%,var(--lane))}.less2{fill:color-mix(in srgb,var(--less) 40%,var(--lane))}
+.less3{fill:color-mix(in srgb,var(--less) 60%,var(--lane))}.less4{fill:color-mix(in srgb,var(--less) 80%,var(--lane))}
+.less5{fill:var(--less)}
 .ends{display:flex;justify-content:space-between;gap:1rem;color:var(--soft);font-size:.8125rem}
 .bar{fill:var(--bar)}
 .faint{fill:var(--faint)}
@@ -105,7 +126,8 @@ footer{margin-top:3.5rem;padding-top:1.2rem;border-top:1px solid var(--rule);col
 @media (max-width:32rem){.facts{grid-template-columns:1fr;gap:.1rem}.facts dd{margin-bottom:.55rem}
 .chart td,.chart th:nth-child(2){width:4.3rem}.chart thead th{font-size:.75rem}
 .chart td:nth-child(3),.chart th:nth-child(3){width:6.8rem}.chart td{font-size:.8125rem}.card{padding:.85rem .9rem}
-.tiles{grid-template-columns:1fr 1fr}.tiles div{padding:.7rem .8rem}.tiles dd.figure{font-size:1.4rem}}
+.tiles{grid-template-columns:1fr 1fr}.tiles div:last-child{grid-column:1/-1}
+.tiles div{padding:.7rem .8rem}.tiles dd.figure{font-size:1.4rem}}
 @media print{:root{--paper:#fff;--card:#fff;--ink:#000;--soft:#333;--rule:#999;--stroke:#000;--bar:#888;
 --lane:#f4f4f4;--accent:#000;--faint:#ccc}
 body{max-width:none;padding:0}nav{display:none}section{break-inside:auto}

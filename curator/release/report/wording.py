@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import numpy as np
 
+from synod.common.study.attributes import DaysAttribute, TruthAttribute, first_real, first_whole, name_day
 from synod.common.study.encoding import Coding, encode_numbers
 from synod.common.study.schema import CategoricalAttribute, IntegerAttribute, RealAttribute, write_decimal
 from synod.common.study.study import Study
@@ -72,10 +73,18 @@ def describe_domain(coding: Coding) -> str:
     """What an attribute may be, in a few words."""
     attribute = coding.attribute
     end = ", may be missing" if attribute.nullable else ""
+    if isinstance(attribute, TruthAttribute):
+        return "true or false" + end
     if isinstance(attribute, CategoricalAttribute):
         return plural(len(attribute.categories), "category") + end
+    if isinstance(attribute, DaysAttribute):
+        return f"date, {name_day(attribute.min)} to {name_day(attribute.max)}{end}"
     kind = "whole number" if isinstance(attribute, IntegerAttribute) else "number"
     return f"{kind}, {_bound(attribute.min)} to {_bound(attribute.max)}{end}"
+
+
+def _whole_bound(attribute: IntegerAttribute, number: int) -> str:
+    return name_day(number) if isinstance(attribute, DaysAttribute) else _bound(number)
 
 
 def name_codes(coding: Coding) -> list[str]:
@@ -86,7 +95,8 @@ def name_codes(coding: Coding) -> list[str]:
     if isinstance(attribute, CategoricalAttribute):
         names = list(attribute.categories)
     elif coding.is_constant:
-        names = [_bound(attribute.min)]
+        assert isinstance(attribute, IntegerAttribute), "the bounds of a real number differ"
+        names = [_whole_bound(attribute, attribute.min)]
     else:
         names = [name_bin(coding, place) for place in range(attribute.bins)]
         names += [f"exactly {_name_spike(spike)}" for spike in coding.spikes]
@@ -111,21 +121,19 @@ def find_spikes(coding: Coding) -> list[int]:
 
 def _name_integers(attribute: IntegerAttribute, place: int, last: int, spikes: Sequence[float]) -> str:
     """A spike at an end moves that end; a bin always holds something beside its spikes."""
-    width = attribute.max - attribute.min + 1
-    low = attribute.min - (-place * width // attribute.bins)
-    high = attribute.min - (-(last + 1) * width // attribute.bins) - 1
+    low, high = first_whole(attribute, place), first_whole(attribute, last + 1) - 1
     while low in spikes:
         low += 1
     while high in spikes:
         high -= 1
-    name = _bound(low) if low == high else f"{_bound(low)} to {_bound(high)}"
+    ends = [_whole_bound(attribute, end) for end in (low, high)]
+    name = ends[0] if low == high else " to ".join(ends)
     return name + _name_holes([spike for spike in spikes if low < spike < high])
 
 
 def _name_reals(attribute: RealAttribute, place: int, last: int, spikes: Sequence[float]) -> str:
     """An end that is a spike is left out."""
-    step = (attribute.max - attribute.min) / attribute.bins
-    low, high = attribute.min + place * step, attribute.min + (last + 1) * step
+    low, high = first_real(attribute, place), first_real(attribute, last + 1)
     above, below = ("above " * (float(low) in spikes), "below " * (float(high) in spikes))
     holes = [spike for spike in spikes if spike not in (float(low), float(high))]
     return f"{above}{_bound(low)} to {below}{_bound(high)}{_name_holes(holes)}"

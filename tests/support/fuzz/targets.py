@@ -30,6 +30,7 @@ from synod.common.study.study import Study, parse_study
 from synod.curator.checks import check_header
 from synod.curator.release.redraw import redraw_rows
 from synod.curator.rpc import read_header
+from synod.deploy.enrolment.kit import read_kit, write_kit
 from synod.deploy.study.draft import draft_study
 from synod.party.table.encode import read_table
 from synod.party.table.source import count_rows
@@ -210,6 +211,21 @@ def read_statement(data: bytes) -> None:
     read_rotation(data)
 
 
+def read_enrolment_kit(data: bytes) -> None:
+    """A kit as a party's operator is sent it, and the same content soundly signed."""
+    path, value = scratch("kit") / "kit", _json(data)
+    if isinstance(value, dict):
+        content = {key: one for key, one in value.items() if key not in (SIGNER, SIGNATURE)}
+        signed = b""
+        with suppress(ValueError, TypeError, RecursionError):  # what has no canonical form is never signed
+            signed = _write(sign_document("kit", content, identity_of("curator")))
+        path.write_bytes(signed)
+        with suppress(SynodError):
+            read_kit(path)
+    path.write_bytes(data)
+    read_kit(path)
+
+
 def read_answers(data: bytes) -> None:
     """The released answers of a study of each method."""
     for run in kept_runs().values():
@@ -228,7 +244,7 @@ def read_csv(data: bytes) -> None:
     source = scratch("table") / "table.csv"
     source.write_bytes(data)
     with suppress(SynodError, OSError, ValueError, pa.ArrowException):  # which the command makes a sentence of
-        draft_study(source)
+        draft_study([source])
     read_table(source, codings_of(make_study()), unit=None, expected_rows=min(count_rows(source), 10**6))
 
 
@@ -245,6 +261,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "model": read_model,
     "answers": read_answers,
     "rotation": read_statement,
+    "kit": read_enrolment_kit,
     "table": read_csv,
 }
 
@@ -274,6 +291,7 @@ def seeds(name: str) -> tuple[bytes, ...]:
         "model": [(run.folder / "model.json").read_bytes() for run in runs],
         "answers": [(run.folder / ANSWERS_FILE).read_bytes() for run in runs],
         "rotation": [sign_rotation("north", identity_of("north"), identity_of("next")).to_bytes()],
+        "kit": [write_kit(identity_of("curator"), address="a.example.org:1", ca="PEM", certificates="Mail it.")],
         "table": [TABLE],
     }
     kept = sorted((CORPUS / name).glob("*"))

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.agreements import SumAgreements
-from synod.common.protocol.queries.base import SumTerms, bound_noise, sample_runs
+from synod.common.protocol.queries.base import SumTerms, bound_noise
 from synod.common.protocol.queries.marginals import Grouping, LocalMarginals, Sets, SumMarginals
 from synod.common.protocol.queries.moments import SumMoments, moment_design
+from synod.common.protocol.queries.noise_runs import sample_runs
 from synod.common.protocol.queries.parsing import AnyQuery, query_digest
 from synod.common.protocol.queries.rows import Synthesize, share_rows
 from synod.common.protocol.steps import QueryKind, Step
@@ -308,13 +309,13 @@ def large() -> Study:
 
 def test_6_honest_noise_raises_no_alarm(large: Study) -> None:
     terms, exact = terms_of(large), exact_moments(large)
-    check_moments(large, terms, exact)
+    check_moments(large, terms, exact, large.total_rows)
     for seed in range(300):
         coins = seeded(seed)
         released = exact.copy()
         for _ in large.roster:
             released += sample_runs(terms.runs, coins=coins)
-        check_moments(large, terms, released)
+        check_moments(large, terms, released, large.total_rows)
 
 
 def block_counts(study: Study) -> list[int]:
@@ -331,7 +332,7 @@ def test_6_a_party_that_claims_other_rows_is_found(large: Study) -> None:
     for sign in (1, -1):
         lie = exact_moments(large)
         lie[block_counts(large)[1]] += sign * 4 * unit**2 * 5_000
-        failed(lambda lie=lie: check_moments(large, terms, lie), "do not add up")  # type: ignore[misc]
+        failed(lambda lie=lie: check_moments(large, terms, lie, large.total_rows), "do not add up")  # type: ignore[misc]
 
 
 def test_6_a_moment_out_of_range(large: Study) -> None:
@@ -339,7 +340,7 @@ def test_6_a_moment_out_of_range(large: Study) -> None:
     for value in (terms.high + terms.noise_bound + 1, terms.low - terms.noise_bound - 1):
         lie = exact_moments(large)
         lie[0] = value
-        failed(lambda lie=lie: check_moments(large, terms, lie), "out of range")  # type: ignore[misc]
+        failed(lambda lie=lie: check_moments(large, terms, lie, large.total_rows), "out of range")  # type: ignore[misc]
 
 
 def test_6_pairs_of_blocks_add_up_too() -> None:
@@ -347,11 +348,11 @@ def test_6_pairs_of_blocks_add_up_too() -> None:
     study = make_study(rows=(4_000, 5_000, 6_000), epsilon="10", schema=wards)
     terms, design = terms_of(study), moment_design(study)
     exact = exact_moments(study)
-    check_moments(study, terms, exact)
+    check_moments(study, terms, exact, study.total_rows)
     numbers = np.full((design.width, design.width), -1)
     numbers[design.asked()] = np.arange(design.length)
     exact[numbers[1, 5]] += 4 * design.unit**2 * 5_000
-    failed(lambda: check_moments(study, terms, exact), "do not add up")
+    failed(lambda: check_moments(study, terms, exact, study.total_rows), "do not add up")
 
 
 SETS: Sets = ((0, 1), (1, 2), (0, 2))
@@ -539,7 +540,7 @@ class Agreed:
         self.exact = np.sum([count_agreements(self.query, self.study, table) for table in tables], axis=0)
 
     def check(self, sums: NDArray[np.int64]) -> None:
-        check_agreements(self.study, self.terms, self.query.split(sums, self.study))
+        check_agreements(self.study, self.terms, self.query.split(sums, self.study), self.study.total_rows)
 
 
 @pytest.mark.parametrize("weight", [0, 3])

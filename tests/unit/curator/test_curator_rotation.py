@@ -12,8 +12,9 @@ from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.settings import CuratorSettings, TlsFiles
 from synod.common.study.study import Study
 from synod.curator.party_handler import Notice, PartyHandler
+from synod.curator.party_store import STORE_FILE
 from synod.curator.records import SeenHead, State
-from synod.curator.rotation import (
+from synod.curator.roster.rotation import (
     MOST_ROTATIONS,
     follows,
     learn_rotations,
@@ -23,7 +24,7 @@ from synod.curator.rotation import (
     rotate_identity,
     witness,
 )
-from synod.curator.store import STORE_FILE, Store
+from synod.curator.store import Store
 from tests.support.curators import make_context
 from tests.support.keys import identity_of
 from tests.support.studies import NAMES, make_study
@@ -185,7 +186,7 @@ def test_a_curator_s_rotation_that_is_cut_short_is_finished(
     store = Store(settings.state)
     require_current(store, load_identity(settings))
     with monkeypatch.context() as patched:
-        patched.setattr("synod.curator.rotation.put_next_key", die)
+        patched.setattr("synod.curator.roster.rotation.put_next_key", die)
         with pytest.raises(InterruptedError):
             rotate_identity(settings, store)
     with pytest.raises(SynodError, match="not the one that the curator was last rotated to"):

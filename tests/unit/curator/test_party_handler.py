@@ -488,3 +488,12 @@ def test_the_highest_head_is_told_to_the_identity_that_signs_and_to_nobody_else(
     assert told("north", key, replace(make_head("north", 2), signature=bytes(64))) is None
     assert told("north", key, SeenHead(b"l" * 32, 0, b"", b"")) is None, "the certificate alone"
     assert told("north", ghost, make_head("ghost", 2)) is None
+
+
+def test_whoever_only_greets_is_not_here_for_a_sum(handler: PartyHandler, context: Context, study: Study) -> None:
+    """A daemon whose ledger is behind greets and ends; a sum that was opened with it would wait for ever."""
+    key, head = identity_of("north").public_key, make_head("north", 4)
+    handler.greet("north", key, head, ())
+    assert not context.is_here("north", study.digest(), 60)
+    handler.see("north", key, head)
+    assert context.is_here("north", study.digest(), 60)

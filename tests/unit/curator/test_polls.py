@@ -13,6 +13,7 @@ from synod.common.protocol.heads import Head
 from synod.common.protocol.notices import DeclineReason
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.marginals import LocalMarginals
+from synod.common.protocol.queries.moments import SumMoments
 from synod.common.protocol.transcript import Enrolment
 from synod.common.study.study import Study
 from synod.curator.context import Changes, Context, Subject
@@ -28,6 +29,8 @@ from tests.support.parties import heads_of
 from tests.support.studies import NAMES, make_study
 
 SECONDS = 20.0
+
+MOMENTS = canonical_bytes(SumMoments().to_json())
 
 
 class Polls:
@@ -110,7 +113,7 @@ def add_enrolled(context: Context, study: Study) -> None:
 
 def test_an_accepted_answer_wakes_the_session_and_no_party(context: Context, study: Study) -> None:
     async def scene() -> None:
-        context.store.open_query(study.digest(), "moments", b"{}", signature=b"signed", now=2)
+        context.store.open_query(study.digest(), "moments", MOMENTS, signature=b"signed", now=2)
         context.store.add_submission("harbour", make_submission(study), b"answer")
         polls = Polls(context, "harbour", "valley", "ghost")
         session = asyncio.create_task(context.changes.wait(study.digest()))
@@ -135,7 +138,7 @@ def test_a_round_wakes_those_who_answer_it(context: Context) -> None:
         await session._fix_transcript()
         asked: list[asyncio.Task[Any]] = []
         query = LocalMarginals(((0,),))
-        woken = await polls.woken(lambda: asked.append(asyncio.create_task(session.ask(first.label, query))))
+        woken = await polls.woken(lambda: asked.append(asyncio.create_task(session.ask_one(first.label, query))))
         assert woken == {"harbour"}
         assert polls.answered() == {"harbour"}
 
@@ -211,7 +214,7 @@ def test_what_changes_while_a_poll_looks_is_not_missed(context: Context, study: 
         def open_after(party: str, signer: str, skip: set[bytes]) -> list[NextMove]:
             found = look(party, signer, skip)
             if not context.store.unanswered(study.digest()):
-                context.store.open_query(study.digest(), "moments", b"{}", signature=b"signed", now=2)
+                context.store.open_query(study.digest(), "moments", MOMENTS, signature=b"signed", now=2)
                 asyncio.get_running_loop().call_soon(context.changes.announce, "north")
             return found
 

@@ -27,9 +27,10 @@ from synod.curator import session as session_module
 from synod.curator.context import Context
 from synod.curator.methods import hpdp_dp
 from synod.curator.party_handler import PartyHandler
+from synod.curator.party_store import STORE_FILE
 from synod.curator.records import State
 from synod.curator.release import files as release
-from synod.curator.store import STORE_FILE, Store
+from synod.curator.store import Store
 from synod.party import answer
 from tests.support.curators import (
     WAIT_SECONDS,
@@ -198,7 +199,7 @@ def test_a_replay_that_asks_otherwise_stops_the_study(study: Study, ledgers: Pat
     async def scenario() -> None:
         context = make_context(folder)
         context.store.add_study(study, now=5)
-        context.store.open_query(study.digest(), "moments", b'{"kind":"other"}', signature=b"signed", now=6)
+        context.store.open_query(study.digest(), "moments", b'{"kind": "sum-moments"}', signature=b"signed", now=6)
         task = asyncio.create_task(make_session(context, study).run())
         await make_moves(context, parties)
         await task

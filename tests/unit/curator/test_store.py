@@ -15,9 +15,10 @@ from synod.common.protocol.transcript import Enrolment
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.sqlite import open_database
 from synod.common.study.study import Study
+from synod.curator.party_store import MOST_LEDGERS, STORE_FILE
 from synod.curator.records import OpenQuery, PendingStudy, SeenHead, State
 from synod.curator.schema import MIGRATIONS
-from synod.curator.store import MOST_LEDGERS, STORE_FILE, Store
+from synod.curator.store import Store
 from tests.support.curators import make_submission
 from tests.support.keys import identity_of
 from tests.support.studies import make_study
@@ -366,6 +367,8 @@ def test_no_private_key_is_in_the_store(store: Store, study: Study, tmp_path: Pa
         "submissions",
         "replies",
         "heads",
+        "losses",
+        "skips",
     }
     assert (tmp_path / STORE_FILE).stat().st_mode & 0o077 == 0
 

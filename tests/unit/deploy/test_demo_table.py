@@ -13,7 +13,8 @@ import pyarrow.parquet
 import pytest
 from numpy.typing import NDArray
 
-from synod.common.study.schema import Attribute, CategoricalAttribute
+from synod.common.study.attributes import plain
+from synod.common.study.schema import CategoricalAttribute, PlainAttribute
 from synod.common.study.study import Study, load_study
 from synod.deploy.demo import make_tables, write_tables
 
@@ -59,12 +60,15 @@ def tables() -> dict[str, pa.Table]:
 def codes(study: Study, tables: dict[str, pa.Table]) -> dict[str, dict[str, NDArray[np.int64]]]:
     pooled = {**tables, "all": pa.concat_tables(tables.values())}
     return {
-        name: {attribute.name: encode(attribute, table[attribute.name].to_pylist()) for attribute in study.attributes}
+        name: {
+            attribute.name: encode(plain(attribute), table[attribute.name].to_pylist())
+            for attribute in study.attributes
+        }
         for name, table in pooled.items()
     }
 
 
-def encode(attribute: Attribute, values: list[Any]) -> NDArray[np.int64]:
+def encode(attribute: PlainAttribute, values: list[Any]) -> NDArray[np.int64]:
     """A category's index or a number's bin; one more code for null."""
     if isinstance(attribute, CategoricalAttribute):
         return np.array([attribute.categories.index(value) for value in values])
@@ -102,7 +106,7 @@ def test_sizes_columns_and_types(study: Study, tables: dict[str, pa.Table]) -> N
 @pytest.mark.parametrize("seed", [0, SEED, 2**40])
 def test_every_value_is_in_its_public_domain(study: Study, seed: int) -> None:
     for table in make_tables(seed).values():
-        for attribute in study.attributes:
+        for attribute in map(plain, study.attributes):
             column = table[attribute.name]
             assert attribute.nullable or column.null_count == 0, attribute.name
             values = column.drop_null().to_pylist()

@@ -19,13 +19,13 @@ from synod.common.runtime.settings import CuratorSettings, OperatorSettings, Par
 from synod.common.runtime.wire import CHUNK_BYTES, MESSAGE_BYTES
 from synod.common.runtime.yamltext import load_yaml
 from synod.common.study.encoding import Coding
-from synod.common.study.schema import LARGEST_DOMAIN, Attribute, CategoricalAttribute, IntegerAttribute
+from synod.common.study.schema import LARGEST_DOMAIN, CategoricalAttribute, IntegerAttribute, PlainAttribute
 from synod.common.study.study import LARGEST_ROSTER, LARGEST_SCHEMA, known_methods, load_study, parse_study
 from synod.curator.release.redraw import LARGEST_MODEL_BYTES
 from synod.deploy.cli.main import main
 from synod.deploy.cli.terminal import show_table
 from synod.deploy.launch.site import plan_paths
-from synod.party.table.source import BATCH_BYTES, MOST_COLUMNS
+from synod.party.table.csv_source import BATCH_BYTES, MOST_COLUMNS
 from tests.support.pages import FENCE, INSTALLATION, PAGES, ROOT, SHELL, page_ids
 from tests.support.studies import study_document
 
@@ -262,8 +262,8 @@ def test_yaml_blocks_were_found_at_all() -> None:
 
 
 def heredocs() -> list[tuple[str, str]]:
-    readme = ROOT / "README.md"
-    return [found for block in blocks(readme, "sh") for found in HEREDOC.findall(block)]
+    walk = ROOT / "docs" / "walk.md"
+    return [found for block in blocks(walk, "sh") for found in HEREDOC.findall(block)]
 
 
 def fill_in(text: str) -> str:
@@ -294,10 +294,10 @@ def test_the_walk_through_writes_all_four_files() -> None:
 def delta(blocks_of: list[int], numbers: int, flags: int) -> float:
     """The sensitivity of a schema with such columns, in the unit of docs/privacy.md."""
 
-    def texts(name: str, size: int) -> Attribute:
+    def texts(name: str, size: int) -> PlainAttribute:
         return CategoricalAttribute(name=name, type="categorical", categories=tuple(f"{name}-{i}" for i in range(size)))
 
-    attributes: list[Attribute] = [texts(f"block{i}", size) for i, size in enumerate(blocks_of)]
+    attributes: list[PlainAttribute] = [texts(f"block{i}", size) for i, size in enumerate(blocks_of)]
     attributes += [IntegerAttribute(name=f"number{i}", type="integer", min=0, max=9, bins=10) for i in range(numbers)]
     attributes += [texts(f"flag{i}", 2) for i in range(flags)]
     design = design_moments([Coding(attribute, 256) for attribute in attributes])

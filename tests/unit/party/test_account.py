@@ -90,11 +90,11 @@ def test_an_approval_remembers_what_was_charged() -> None:
 
 def test_the_states_of_an_approval_are_the_ledgers_words() -> None:
     """What is stored, exported and printed as JSON is not ours to rename."""
-    assert [state.value for state in ApprovalState] == ["open", "revoked", "published", "aborted"]
-    entries = [OPENED, *(approved(study, "1") for study in "abc")]
-    account = fold([*entries, revoked("a"), closed("b", "published"), closed("c", "aborted")])
-    states = [account.approvals[study].state for study in "abc"]
-    assert states == [ApprovalState.REVOKED, ApprovalState.PUBLISHED, ApprovalState.ABORTED]
+    assert [state.value for state in ApprovalState] == ["open", "revoked", "published", "aborted", "lost"]
+    entries = [OPENED, *(approved(study, "1") for study in "abcd")]
+    ends = [revoked("a"), closed("b", "published"), closed("c", "aborted"), closed("d", "lost")]
+    states = [fold([*entries, *ends]).approvals[study].state for study in "abcd"]
+    assert states == [ApprovalState.REVOKED, ApprovalState.PUBLISHED, ApprovalState.ABORTED, ApprovalState.LOST]
     with pytest.raises(ValueError, match="forgotten"):
         fold([*entries, closed("a", "forgotten")])
 

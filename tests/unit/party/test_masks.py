@@ -36,7 +36,8 @@ def blind_as(index: int, plaintexts: Sequence[int], **changes: Any) -> list[int]
         "query": Q,
         "modulus": MODULUS,
     }
-    return blind(plaintexts, index=index, **(told | changes))
+    told |= changes
+    return blind(plaintexts, index=index, **{"present": range(len(told["exchanges"])), **told})
 
 
 @settings(max_examples=30, deadline=None)

@@ -7,6 +7,7 @@ import numpy as np
 
 from synod.common.models.gaussian import parse_model
 from synod.common.protocol.queries.moments import moment_design
+from synod.common.study.attributes import plain
 from synod.common.study.study import Study
 from synod.curator.methods.base import Publication
 from synod.curator.release.report.charts import bar, chart_row, chart_table, draw_histogram, draw_strip
@@ -68,7 +69,7 @@ def name_columns(study: Study) -> list[tuple[str, str]]:
 
 
 def _value(attribute: int, code: int, study: Study) -> str:
-    categories = getattr(study.attributes[attribute], "categories", ())
+    categories = getattr(plain(study.attributes[attribute]), "categories", ())
     return categories[code] if code < len(categories) else MISSING
 
 

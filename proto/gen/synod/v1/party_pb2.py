@@ -25,19 +25,19 @@ _sym_db = _symbol_database.Default()
 from synod.v1 import query_pb2 as synod_dot_v1_dot_query__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14synod/v1/party.proto\x12\x08synod.v1\x1a\x14synod/v1/query.proto\"a\n\nLedgerHead\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\x12\x10\n\x08identity\x18\x04 \x01(\x0c\x12\x0e\n\x06ledger\x18\x05 \x01(\x0c\"W\n\x0cGreetRequest\x12\x10\n\x08protocol\x18\x01 \x01(\t\x12\"\n\x04head\x18\x02 \x01(\x0b\x32\x14.synod.v1.LedgerHead\x12\x11\n\trotations\x18\x03 \x03(\x0c\"\x90\x01\n\rGreetResponse\x12\x10\n\x08protocol\x18\x01 \x01(\t\x12\x14\n\x0cunix_seconds\x18\x02 \x01(\x03\x12*\n\x0chighest_head\x18\x03 \x01(\x0b\x32\x14.synod.v1.LedgerHead\x12\x18\n\x10\x63urator_identity\x18\x04 \x01(\x0c\x12\x11\n\trotations\x18\x05 \x03(\x0c\"Y\n\x0fPullWorkRequest\x12\"\n\x04head\x18\x01 \x01(\x0b\x32\x14.synod.v1.LedgerHead\x12\x14\n\x0cwait_seconds\x18\x02 \x01(\r\x12\x0c\n\x04skip\x18\x03 \x03(\x0c\"1\n\x10PullWorkResponse\x12\x1d\n\x05moves\x18\x01 \x03(\x0b\x32\x0e.synod.v1.Move\"r\n\x04Move\x12\x12\n\nstudy_hash\x18\x01 \x01(\x0c\x12\x12\n\nstudy_name\x18\x02 \x01(\t\x12 \n\x04kind\x18\x03 \x01(\x0e\x32\x12.synod.v1.MoveKind\x12\r\n\x05label\x18\x04 \x01(\t\x12\x11\n\tsignature\x18\x05 \x01(\x0c\"N\n\x12GetDocumentRequest\x12\x12\n\nstudy_hash\x18\x01 \x01(\x0c\x12$\n\x04kind\x18\x02 \x01(\x0e\x32\x16.synod.v1.DocumentKind\"4\n\x0fGetQueryRequest\x12\x12\n\nstudy_hash\x18\x01 \x01(\x0c\x12\r\n\x05label\x18\x02 \x01(\t\"@\n\x0bSignedQuery\x12\x1e\n\x05query\x18\x01 \x01(\x0b\x32\x0f.synod.v1.Query\x12\x11\n\tsignature\x18\x02 \x01(\x0c\"$\n\x13GetDocumentResponse\x12\r\n\x05\x63hunk\x18\x01 \x01(\x0c\"\xe3\x01\n\x0c\x45nrolRequest\x12\x12\n\nstudy_hash\x18\x01 \x01(\x0c\x12\x10\n\x08identity\x18\x02 \x01(\x0c\x12\x10\n\x08\x65xchange\x18\x03 \x01(\x0c\x12\r\n\x05nonce\x18\x04 \x01(\x0c\x12\x11\n\tsignature\x18\x05 \x01(\x0c\x12\"\n\x04head\x18\x06 \x01(\x0b\x32\x14.synod.v1.LedgerHead\x12+\n\rapproved_head\x18\x07 \x01(\x0b\x32\x14.synod.v1.LedgerHead\x12(\n\nopen_heads\x18\x08 \x03(\x0b\x32\x14.synod.v1.LedgerHead\"\x0f\n\rEnrolResponse\"V\n\rSubmitRequest\x12,\n\x06header\x18\x01 \x01(\x0b\x32\x1a.synod.v1.SubmissionHeaderH\x00\x12\x0f\n\x05\x63hunk\x18\x02 \x01(\x0cH\x00\x42\x06\n\x04part\"\xda\x01\n\x10SubmissionHeader\x12\x12\n\nstudy_hash\x18\x01 \x01(\x0c\x12\x12\n\ntranscript\x18\x02 \x01(\x0c\x12\r\n\x05label\x18\x03 \x01(\t\x12\r\n\x05query\x18\x04 \x01(\x0c\x12\x0e\n\x06key_id\x18\x05 \x01(\x0c\x12\x0e\n\x06length\x18\x06 \x01(\x04\x12\x0e\n\x06\x64igest\x18\x07 \x01(\x0c\x12\x11\n\tsignature\x18\x08 \x01(\x0c\x12\x19\n\x11\x61\x63\x63ount_signature\x18\t \x01(\x0c\x12\"\n\x04head\x18\n \x01(\x0b\x32\x14.synod.v1.LedgerHead\" \n\x0eSubmitResponse\x12\x0e\n\x06\x64igest\x18\x01 \x01(\x0c\"\x84\x01\n\x0e\x44\x65\x63lineRequest\x12\x12\n\nstudy_hash\x18\x01 \x01(\x0c\x12\'\n\x06reason\x18\x02 \x01(\x0e\x32\x17.synod.v1.DeclineReason\x12\"\n\x04head\x18\x03 \x01(\x0b\x32\x14.synod.v1.LedgerHead\x12\x11\n\tsignature\x18\x04 \x01(\x0c\"\x11\n\x0f\x44\x65\x63lineResponse\"_\n\x12\x41\x63knowledgeRequest\x12\x12\n\nstudy_hash\x18\x01 \x01(\x0c\x12\"\n\x04head\x18\x02 \x01(\x0b\x32\x14.synod.v1.LedgerHead\x12\x11\n\tsignature\x18\x03 \x01(\x0c\"\x15\n\x13\x41\x63knowledgeResponse*\x8c\x01\n\x08MoveKind\x12\x19\n\x15MOVE_KIND_UNSPECIFIED\x10\x00\x12\x13\n\x0fMOVE_KIND_ENROL\x10\x01\x12\x14\n\x10MOVE_KIND_ANSWER\x10\x02\x12\x1d\n\x19MOVE_KIND_CLOSE_PUBLISHED\x10\x03\x12\x1b\n\x17MOVE_KIND_CLOSE_ABORTED\x10\x04*d\n\x0c\x44ocumentKind\x12\x1d\n\x19\x44OCUMENT_KIND_UNSPECIFIED\x10\x00\x12\x17\n\x13\x44OCUMENT_KIND_STUDY\x10\x01\x12\x1c\n\x18\x44OCUMENT_KIND_TRANSCRIPT\x10\x02*\x8d\x01\n\rDeclineReason\x12\x1e\n\x1a\x44\x45\x43LINE_REASON_UNSPECIFIED\x10\x00\x12\x1f\n\x1b\x44\x45\x43LINE_REASON_NOT_APPROVED\x10\x01\x12\x1a\n\x16\x44\x45\x43LINE_REASON_REVOKED\x10\x02\x12\x1f\n\x1b\x44\x45\x43LINE_REASON_CHECK_FAILED\x10\x03\x32\x9e\x04\n\x0cPartyService\x12\x38\n\x05Greet\x12\x16.synod.v1.GreetRequest\x1a\x17.synod.v1.GreetResponse\x12\x41\n\x08PullWork\x12\x19.synod.v1.PullWorkRequest\x1a\x1a.synod.v1.PullWorkResponse\x12L\n\x0bGetDocument\x12\x1c.synod.v1.GetDocumentRequest\x1a\x1d.synod.v1.GetDocumentResponse0\x01\x12>\n\x08GetQuery\x12\x19.synod.v1.GetQueryRequest\x1a\x15.synod.v1.SignedQuery0\x01\x12\x38\n\x05\x45nrol\x12\x16.synod.v1.EnrolRequest\x1a\x17.synod.v1.EnrolResponse\x12=\n\x06Submit\x12\x17.synod.v1.SubmitRequest\x1a\x18.synod.v1.SubmitResponse(\x01\x12>\n\x07\x44\x65\x63line\x12\x18.synod.v1.DeclineRequest\x1a\x19.synod.v1.DeclineResponse\x12J\n\x0b\x41\x63knowledge\x12\x1c.synod.v1.AcknowledgeRequest\x1a\x1d.synod.v1.AcknowledgeResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14synod/v1/party.proto\x12\x08synod.v1\x1a\x14synod/v1/query.proto\"a\n\nLedgerHead\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x0c\n\x04hash\x18\x02 \x01(\x0c\x12\x11\n\tsignature\x18\x03 \x01(\x0c\x12\x10\n\x08identity\x18\x04 \x01(\x0c\x12\x0e\n\x06ledger\x18\x05 \x01(\x0c\"W\n\x0cGreetRequest\x12\x10\n\x08protocol\x18\x01 \x01(\t\x12\"\n\x04head\x18\x02 \x01(\x0b\x32\x14.synod.v1.LedgerHead\x12\x11\n\trotations\x18\x03 \x03(\x0c\"\x90\x01\n\rGreetResponse\x12\x10\n\x08protocol\x18\x01 \x01(\t\x12\x14\n\x0cunix_seconds\x18\x02 \x01(\x03\x12*\n\x0chighest_head\x18\x03 \x01(\x0b\x32\x14.synod.v1.LedgerHead\x12\x18\n\x10\x63urator_identity\x18\x04 \x01(\x0c\x12\x11\n\trotations\x18\x05 \x03(\x0c\"Y\n\x0fPullWorkRequest\x12\"\n\x04head\x18\x01 \x01(\x0b\x32\x14.synod.v1.LedgerHead\x12\x14\n\x0cwait_seconds\x18\x02 \x01(\r\x12\x0c\n\x04skip\x18\x03 \x03(\x0c\"1\n\x10PullWorkResponse\x12\x1d\n\x05moves\x18\x01 \x03(\x0b\x32\x0e.synod.v1.Move\"\x84\x01\n\x04Move\x12\x12\n\nstudy_hash\x18\x01 \x01(\x0c\x12\x12\n\nstudy_name\x18\x02 \x01(\t\x12 \n\x04kind\x18\x03 \x01(\x0e\x32\x12.synod.v1.MoveKind\x12\r\n\x05label\x18\x04 \x01(\t\x12\x11\n\tsignature\x18\x05 \x01(\x0c\x12\x10\n\x08\x65nrolled\x18\x06 \x03(\t\"N\n\x12GetDocumentRequest\x12\x12\n\nstudy_hash\x18\x01 \x01(\x0c\x12$\n\x04kind\x18\x02 \x01(\x0e\x32\x16.synod.v1.DocumentKind\"4\n\x0fGetQueryRequest\x12\x12\n\nstudy_hash\x18\x01 \x01(\x0c\x12\r\n\x05label\x18\x02 \x01(\t\"@\n\x0bSignedQuery\x12\x1e\n\x05query\x18\x01 \x01(\x0b\x32\x0f.synod.v1.Query\x12\x11\n\tsignature\x18\x02 \x01(\x0c\"$\n\x13GetDocumentResponse\x12\r\n\x05\x63hunk\x18\x01 \x01(\x0c\"\xe3\x01\n\x0c\x45nrolRequest\x12\x12\n\nstudy_hash\x18\x01 \x01(\x0c\x12\x10\n\x08identity\x18\x02 \x01(\x0c\x12\x10\n\x08\x65xchange\x18\x03 \x01(\x0c\x12\r\n\x05nonce\x18\x04 \x01(\x0c\x12\x11\n\tsignature\x18\x05 \x01(\x0c\x12\"\n\x04head\x18\x06 \x01(\x0b\x32\x14.synod.v1.LedgerHead\x12+\n\rapproved_head\x18\x07 \x01(\x0b\x32\x14.synod.v1.LedgerHead\x12(\n\nopen_heads\x18\x08 \x03(\x0b\x32\x14.synod.v1.LedgerHead\"\x0f\n\rEnrolResponse\"V\n\rSubmitRequest\x12,\n\x06header\x18\x01 \x01(\x0b\x32\x1a.synod.v1.SubmissionHeaderH\x00\x12\x0f\n\x05\x63hunk\x18\x02 \x01(\x0cH\x00\x42\x06\n\x04part\"\xda\x01\n\x10SubmissionHeader\x12\x12\n\nstudy_hash\x18\x01 \x01(\x0c\x12\x12\n\ntranscript\x18\x02 \x01(\x0c\x12\r\n\x05label\x18\x03 \x01(\t\x12\r\n\x05query\x18\x04 \x01(\x0c\x12\x0e\n\x06key_id\x18\x05 \x01(\x0c\x12\x0e\n\x06length\x18\x06 \x01(\x04\x12\x0e\n\x06\x64igest\x18\x07 \x01(\x0c\x12\x11\n\tsignature\x18\x08 \x01(\x0c\x12\x19\n\x11\x61\x63\x63ount_signature\x18\t \x01(\x0c\x12\"\n\x04head\x18\n \x01(\x0b\x32\x14.synod.v1.LedgerHead\" \n\x0eSubmitResponse\x12\x0e\n\x06\x64igest\x18\x01 \x01(\x0c\"\x84\x01\n\x0e\x44\x65\x63lineRequest\x12\x12\n\nstudy_hash\x18\x01 \x01(\x0c\x12\'\n\x06reason\x18\x02 \x01(\x0e\x32\x17.synod.v1.DeclineReason\x12\"\n\x04head\x18\x03 \x01(\x0b\x32\x14.synod.v1.LedgerHead\x12\x11\n\tsignature\x18\x04 \x01(\x0c\"\x11\n\x0f\x44\x65\x63lineResponse\"_\n\x12\x41\x63knowledgeRequest\x12\x12\n\nstudy_hash\x18\x01 \x01(\x0c\x12\"\n\x04head\x18\x02 \x01(\x0b\x32\x14.synod.v1.LedgerHead\x12\x11\n\tsignature\x18\x03 \x01(\x0c\"\x15\n\x13\x41\x63knowledgeResponse*\xa6\x01\n\x08MoveKind\x12\x19\n\x15MOVE_KIND_UNSPECIFIED\x10\x00\x12\x13\n\x0fMOVE_KIND_ENROL\x10\x01\x12\x14\n\x10MOVE_KIND_ANSWER\x10\x02\x12\x1d\n\x19MOVE_KIND_CLOSE_PUBLISHED\x10\x03\x12\x1b\n\x17MOVE_KIND_CLOSE_ABORTED\x10\x04\x12\x18\n\x14MOVE_KIND_CLOSE_LOST\x10\x05*d\n\x0c\x44ocumentKind\x12\x1d\n\x19\x44OCUMENT_KIND_UNSPECIFIED\x10\x00\x12\x17\n\x13\x44OCUMENT_KIND_STUDY\x10\x01\x12\x1c\n\x18\x44OCUMENT_KIND_TRANSCRIPT\x10\x02*\x8d\x01\n\rDeclineReason\x12\x1e\n\x1a\x44\x45\x43LINE_REASON_UNSPECIFIED\x10\x00\x12\x1f\n\x1b\x44\x45\x43LINE_REASON_NOT_APPROVED\x10\x01\x12\x1a\n\x16\x44\x45\x43LINE_REASON_REVOKED\x10\x02\x12\x1f\n\x1b\x44\x45\x43LINE_REASON_CHECK_FAILED\x10\x03\x32\x9e\x04\n\x0cPartyService\x12\x38\n\x05Greet\x12\x16.synod.v1.GreetRequest\x1a\x17.synod.v1.GreetResponse\x12\x41\n\x08PullWork\x12\x19.synod.v1.PullWorkRequest\x1a\x1a.synod.v1.PullWorkResponse\x12L\n\x0bGetDocument\x12\x1c.synod.v1.GetDocumentRequest\x1a\x1d.synod.v1.GetDocumentResponse0\x01\x12>\n\x08GetQuery\x12\x19.synod.v1.GetQueryRequest\x1a\x15.synod.v1.SignedQuery0\x01\x12\x38\n\x05\x45nrol\x12\x16.synod.v1.EnrolRequest\x1a\x17.synod.v1.EnrolResponse\x12=\n\x06Submit\x12\x17.synod.v1.SubmitRequest\x1a\x18.synod.v1.SubmitResponse(\x01\x12>\n\x07\x44\x65\x63line\x12\x18.synod.v1.DeclineRequest\x1a\x19.synod.v1.DeclineResponse\x12J\n\x0b\x41\x63knowledge\x12\x1c.synod.v1.AcknowledgeRequest\x1a\x1d.synod.v1.AcknowledgeResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'synod.v1.party_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_MOVEKIND']._serialized_start=1752
-  _globals['_MOVEKIND']._serialized_end=1892
-  _globals['_DOCUMENTKIND']._serialized_start=1894
-  _globals['_DOCUMENTKIND']._serialized_end=1994
-  _globals['_DECLINEREASON']._serialized_start=1997
-  _globals['_DECLINEREASON']._serialized_end=2138
+  _globals['_MOVEKIND']._serialized_start=1771
+  _globals['_MOVEKIND']._serialized_end=1937
+  _globals['_DOCUMENTKIND']._serialized_start=1939
+  _globals['_DOCUMENTKIND']._serialized_end=2039
+  _globals['_DECLINEREASON']._serialized_start=2042
+  _globals['_DECLINEREASON']._serialized_end=2183
   _globals['_LEDGERHEAD']._serialized_start=56
   _globals['_LEDGERHEAD']._serialized_end=153
   _globals['_GREETREQUEST']._serialized_start=155
@@ -48,34 +48,34 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PULLWORKREQUEST']._serialized_end=480
   _globals['_PULLWORKRESPONSE']._serialized_start=482
   _globals['_PULLWORKRESPONSE']._serialized_end=531
-  _globals['_MOVE']._serialized_start=533
-  _globals['_MOVE']._serialized_end=647
-  _globals['_GETDOCUMENTREQUEST']._serialized_start=649
-  _globals['_GETDOCUMENTREQUEST']._serialized_end=727
-  _globals['_GETQUERYREQUEST']._serialized_start=729
-  _globals['_GETQUERYREQUEST']._serialized_end=781
-  _globals['_SIGNEDQUERY']._serialized_start=783
-  _globals['_SIGNEDQUERY']._serialized_end=847
-  _globals['_GETDOCUMENTRESPONSE']._serialized_start=849
-  _globals['_GETDOCUMENTRESPONSE']._serialized_end=885
-  _globals['_ENROLREQUEST']._serialized_start=888
-  _globals['_ENROLREQUEST']._serialized_end=1115
-  _globals['_ENROLRESPONSE']._serialized_start=1117
-  _globals['_ENROLRESPONSE']._serialized_end=1132
-  _globals['_SUBMITREQUEST']._serialized_start=1134
-  _globals['_SUBMITREQUEST']._serialized_end=1220
-  _globals['_SUBMISSIONHEADER']._serialized_start=1223
-  _globals['_SUBMISSIONHEADER']._serialized_end=1441
-  _globals['_SUBMITRESPONSE']._serialized_start=1443
-  _globals['_SUBMITRESPONSE']._serialized_end=1475
-  _globals['_DECLINEREQUEST']._serialized_start=1478
-  _globals['_DECLINEREQUEST']._serialized_end=1610
-  _globals['_DECLINERESPONSE']._serialized_start=1612
-  _globals['_DECLINERESPONSE']._serialized_end=1629
-  _globals['_ACKNOWLEDGEREQUEST']._serialized_start=1631
-  _globals['_ACKNOWLEDGEREQUEST']._serialized_end=1726
-  _globals['_ACKNOWLEDGERESPONSE']._serialized_start=1728
-  _globals['_ACKNOWLEDGERESPONSE']._serialized_end=1749
-  _globals['_PARTYSERVICE']._serialized_start=2141
-  _globals['_PARTYSERVICE']._serialized_end=2683
+  _globals['_MOVE']._serialized_start=534
+  _globals['_MOVE']._serialized_end=666
+  _globals['_GETDOCUMENTREQUEST']._serialized_start=668
+  _globals['_GETDOCUMENTREQUEST']._serialized_end=746
+  _globals['_GETQUERYREQUEST']._serialized_start=748
+  _globals['_GETQUERYREQUEST']._serialized_end=800
+  _globals['_SIGNEDQUERY']._serialized_start=802
+  _globals['_SIGNEDQUERY']._serialized_end=866
+  _globals['_GETDOCUMENTRESPONSE']._serialized_start=868
+  _globals['_GETDOCUMENTRESPONSE']._serialized_end=904
+  _globals['_ENROLREQUEST']._serialized_start=907
+  _globals['_ENROLREQUEST']._serialized_end=1134
+  _globals['_ENROLRESPONSE']._serialized_start=1136
+  _globals['_ENROLRESPONSE']._serialized_end=1151
+  _globals['_SUBMITREQUEST']._serialized_start=1153
+  _globals['_SUBMITREQUEST']._serialized_end=1239
+  _globals['_SUBMISSIONHEADER']._serialized_start=1242
+  _globals['_SUBMISSIONHEADER']._serialized_end=1460
+  _globals['_SUBMITRESPONSE']._serialized_start=1462
+  _globals['_SUBMITRESPONSE']._serialized_end=1494
+  _globals['_DECLINEREQUEST']._serialized_start=1497
+  _globals['_DECLINEREQUEST']._serialized_end=1629
+  _globals['_DECLINERESPONSE']._serialized_start=1631
+  _globals['_DECLINERESPONSE']._serialized_end=1648
+  _globals['_ACKNOWLEDGEREQUEST']._serialized_start=1650
+  _globals['_ACKNOWLEDGEREQUEST']._serialized_end=1745
+  _globals['_ACKNOWLEDGERESPONSE']._serialized_start=1747
+  _globals['_ACKNOWLEDGERESPONSE']._serialized_end=1768
+  _globals['_PARTYSERVICE']._serialized_start=2186
+  _globals['_PARTYSERVICE']._serialized_end=2728
 # @@protoc_insertion_point(module_scope)

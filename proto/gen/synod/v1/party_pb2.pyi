@@ -42,6 +42,8 @@ class _MoveKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MoveKind.Val
     """Record that the study was published; what was reserved and not spent is free again."""
     MOVE_KIND_CLOSE_ABORTED: _MoveKind.ValueType  # 4
     """Record that the study was aborted; what was reserved and not spent is free again."""
+    MOVE_KIND_CLOSE_LOST: _MoveKind.ValueType  # 5
+    """Record that the study goes on without the caller; what was reserved and not spent is free again."""
 
 class MoveKind(_MoveKind, metaclass=_MoveKindEnumTypeWrapper):
     """What a party may do next in a study."""
@@ -56,6 +58,8 @@ MOVE_KIND_CLOSE_PUBLISHED: MoveKind.ValueType  # 3
 """Record that the study was published; what was reserved and not spent is free again."""
 MOVE_KIND_CLOSE_ABORTED: MoveKind.ValueType  # 4
 """Record that the study was aborted; what was reserved and not spent is free again."""
+MOVE_KIND_CLOSE_LOST: MoveKind.ValueType  # 5
+"""Record that the study goes on without the caller; what was reserved and not spent is free again."""
 Global___MoveKind: _TypeAlias = MoveKind  # noqa: Y015
 
 class _DocumentKind:
@@ -304,6 +308,7 @@ class Move(_message.Message):
     KIND_FIELD_NUMBER: _builtins.int
     LABEL_FIELD_NUMBER: _builtins.int
     SIGNATURE_FIELD_NUMBER: _builtins.int
+    ENROLLED_FIELD_NUMBER: _builtins.int
     study_hash: _builtins.bytes
     """SHA-256 of the resolved study, 32 bytes."""
     study_name: _builtins.str
@@ -318,6 +323,13 @@ class Move(_message.Message):
     close a study. Empty for MOVE_KIND_ANSWER, whose query is signed. A party MUST NOT act on such a move without it, nor
     reply to it: whoever can merely pose as the curator on the wire starts and ends no study.
     """
+    @_builtins.property
+    def enrolled(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """For MOVE_KIND_ENROL: the names of those on the roster who have approved and enrolled so far, sorted, at most 500;
+        empty otherwise. It is the curator's word, signed by nobody: a party shows it to its operator as such, and MUST NOT
+        decide anything by it.
+        """
+
     def __init__(
         self,
         *,
@@ -326,10 +338,11 @@ class Move(_message.Message):
         kind: Global___MoveKind.ValueType = ...,
         label: _builtins.str = ...,
         signature: _builtins.bytes = ...,
+        enrolled: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "label", b"label", "signature", b"signature", "study_hash", b"study_hash", "study_name", b"study_name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["enrolled", b"enrolled", "kind", b"kind", "label", b"label", "signature", b"signature", "study_hash", b"study_hash", "study_name", b"study_name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

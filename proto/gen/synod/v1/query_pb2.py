@@ -24,15 +24,15 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14synod/v1/query.proto\x12\x08synod.v1\"\xb4\x02\n\x05Query\x12/\n\rsum_marginals\x18\x01 \x01(\x0b\x32\x16.synod.v1.SumMarginalsH\x00\x12+\n\x0bsum_moments\x18\x02 \x01(\x0b\x32\x14.synod.v1.SumMomentsH\x00\x12\x33\n\x0flocal_marginals\x18\x03 \x01(\x0b\x32\x18.synod.v1.LocalMarginalsH\x00\x12\x31\n\x0e\x63hoose_parents\x18\x04 \x01(\x0b\x32\x17.synod.v1.ChooseParentsH\x00\x12*\n\nsynthesize\x18\x05 \x01(\x0b\x32\x14.synod.v1.SynthesizeH\x00\x12\x31\n\x0esum_agreements\x18\x06 \x01(\x0b\x32\x17.synod.v1.SumAgreementsH\x00\x42\x06\n\x04kind\"\x1e\n\nFeatureSet\x12\x10\n\x08\x66\x65\x61tures\x18\x01 \x03(\r\"+\n\x08Grouping\x12\x0f\n\x07\x66\x65\x61ture\x18\x01 \x01(\r\x12\x0e\n\x06groups\x18\x02 \x03(\r\")\n\x07Weights\x12\r\n\x05\x65ntry\x18\x01 \x01(\r\x12\x0f\n\x07weights\x18\x02 \x03(\r\"\x8d\x01\n\x0cSumMarginals\x12\"\n\x04sets\x18\x01 \x03(\x0b\x32\x14.synod.v1.FeatureSet\x12%\n\tgroupings\x18\x02 \x03(\x0b\x32\x12.synod.v1.Grouping\x12\x0e\n\x06shares\x18\x03 \x03(\r\x12\"\n\x07weights\x18\x04 \x03(\x0b\x32\x11.synod.v1.Weights\"\x0c\n\nSumMoments\"-\n\rSumAgreements\x12\x0e\n\x06splits\x18\x01 \x03(\x0c\x12\x0c\n\x04ones\x18\x02 \x01(\r\"\x8f\x01\n\x0eLocalMarginals\x12\"\n\x04sets\x18\x01 \x03(\x0b\x32\x14.synod.v1.FeatureSet\x12%\n\tgroupings\x18\x02 \x03(\x0b\x32\x12.synod.v1.Grouping\x12\x0e\n\x06shares\x18\x03 \x03(\r\x12\"\n\x07weights\x18\x04 \x03(\x0b\x32\x11.synod.v1.Weights\"\x1d\n\x0bNoisyCounts\x12\x0e\n\x06\x63ounts\x18\x01 \x03(\x12\"\xb1\x01\n\rChooseParents\x12\x0e\n\x06placed\x18\x01 \x03(\r\x12(\n\ncandidates\x18\x02 \x03(\x0b\x32\x14.synod.v1.Candidates\x12\r\n\x05\x63ount\x18\x03 \x01(\r\x12\x11\n\tmax_cells\x18\x04 \x01(\x04\x12\x1e\n\x05score\x18\x05 \x01(\x0e\x32\x0f.synod.v1.Score\x12\x13\n\x0bmax_parents\x18\x06 \x01(\r\x12\x0f\n\x07ordered\x18\x07 \x01(\x08\".\n\nCandidates\x12\x0f\n\x07\x66\x65\x61ture\x18\x01 \x01(\r\x12\x0f\n\x07parents\x18\x02 \x03(\r\"2\n\rChosenParents\x12!\n\x07\x63hoices\x18\x01 \x03(\x0b\x32\x10.synod.v1.Choice\"*\n\x06\x43hoice\x12\x0f\n\x07\x66\x65\x61ture\x18\x01 \x01(\r\x12\x0f\n\x07parents\x18\x02 \x03(\r\"B\n\nSynthesize\x12&\n\x05model\x18\x01 \x01(\x0b\x32\x17.synod.v1.GaussianModel\x12\x0c\n\x04rows\x18\x02 \x03(\x04\"c\n\rGaussianModel\x12$\n\x08loadings\x18\x01 \x03(\x0b\x32\x12.synod.v1.Loadings\x12\r\n\x05noise\x18\x02 \x01(\x12\x12\r\n\x05shift\x18\x03 \x03(\x12\x12\x0e\n\x06spread\x18\x04 \x03(\x12\"\x1a\n\x08Loadings\x12\x0e\n\x06values\x18\x01 \x03(\x12\" \n\rSyntheticRows\x12\x0f\n\x07\x63olumns\x18\x01 \x03(\x0c*E\n\x05Score\x12\x15\n\x11SCORE_UNSPECIFIED\x10\x00\x12\x0b\n\x07SCORE_F\x10\x01\x12\x0b\n\x07SCORE_R\x10\x02\x12\x0b\n\x07SCORE_I\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14synod/v1/query.proto\x12\x08synod.v1\"\xb4\x02\n\x05Query\x12/\n\rsum_marginals\x18\x01 \x01(\x0b\x32\x16.synod.v1.SumMarginalsH\x00\x12+\n\x0bsum_moments\x18\x02 \x01(\x0b\x32\x14.synod.v1.SumMomentsH\x00\x12\x33\n\x0flocal_marginals\x18\x03 \x01(\x0b\x32\x18.synod.v1.LocalMarginalsH\x00\x12\x31\n\x0e\x63hoose_parents\x18\x04 \x01(\x0b\x32\x17.synod.v1.ChooseParentsH\x00\x12*\n\nsynthesize\x18\x05 \x01(\x0b\x32\x14.synod.v1.SynthesizeH\x00\x12\x31\n\x0esum_agreements\x18\x06 \x01(\x0b\x32\x17.synod.v1.SumAgreementsH\x00\x42\x06\n\x04kind\"\x1e\n\nFeatureSet\x12\x10\n\x08\x66\x65\x61tures\x18\x01 \x03(\r\"+\n\x08Grouping\x12\x0f\n\x07\x66\x65\x61ture\x18\x01 \x01(\r\x12\x0e\n\x06groups\x18\x02 \x03(\r\")\n\x07Weights\x12\r\n\x05\x65ntry\x18\x01 \x01(\r\x12\x0f\n\x07weights\x18\x02 \x03(\r\"\x9e\x01\n\x0cSumMarginals\x12\"\n\x04sets\x18\x01 \x03(\x0b\x32\x14.synod.v1.FeatureSet\x12%\n\tgroupings\x18\x02 \x03(\x0b\x32\x12.synod.v1.Grouping\x12\x0e\n\x06shares\x18\x03 \x03(\r\x12\"\n\x07weights\x18\x04 \x03(\x0b\x32\x11.synod.v1.Weights\x12\x0f\n\x07present\x18\x05 \x03(\r\"\x1d\n\nSumMoments\x12\x0f\n\x07present\x18\x01 \x03(\r\">\n\rSumAgreements\x12\x0e\n\x06splits\x18\x01 \x03(\x0c\x12\x0c\n\x04ones\x18\x02 \x01(\r\x12\x0f\n\x07present\x18\x03 \x03(\r\"\x8f\x01\n\x0eLocalMarginals\x12\"\n\x04sets\x18\x01 \x03(\x0b\x32\x14.synod.v1.FeatureSet\x12%\n\tgroupings\x18\x02 \x03(\x0b\x32\x12.synod.v1.Grouping\x12\x0e\n\x06shares\x18\x03 \x03(\r\x12\"\n\x07weights\x18\x04 \x03(\x0b\x32\x11.synod.v1.Weights\"\x1d\n\x0bNoisyCounts\x12\x0e\n\x06\x63ounts\x18\x01 \x03(\x12\"\xb1\x01\n\rChooseParents\x12\x0e\n\x06placed\x18\x01 \x03(\r\x12(\n\ncandidates\x18\x02 \x03(\x0b\x32\x14.synod.v1.Candidates\x12\r\n\x05\x63ount\x18\x03 \x01(\r\x12\x11\n\tmax_cells\x18\x04 \x01(\x04\x12\x1e\n\x05score\x18\x05 \x01(\x0e\x32\x0f.synod.v1.Score\x12\x13\n\x0bmax_parents\x18\x06 \x01(\r\x12\x0f\n\x07ordered\x18\x07 \x01(\x08\".\n\nCandidates\x12\x0f\n\x07\x66\x65\x61ture\x18\x01 \x01(\r\x12\x0f\n\x07parents\x18\x02 \x03(\r\"2\n\rChosenParents\x12!\n\x07\x63hoices\x18\x01 \x03(\x0b\x32\x10.synod.v1.Choice\"*\n\x06\x43hoice\x12\x0f\n\x07\x66\x65\x61ture\x18\x01 \x01(\r\x12\x0f\n\x07parents\x18\x02 \x03(\r\"S\n\nSynthesize\x12&\n\x05model\x18\x01 \x01(\x0b\x32\x17.synod.v1.GaussianModel\x12\x0c\n\x04rows\x18\x02 \x03(\x04\x12\x0f\n\x07present\x18\x03 \x03(\r\"c\n\rGaussianModel\x12$\n\x08loadings\x18\x01 \x03(\x0b\x32\x12.synod.v1.Loadings\x12\r\n\x05noise\x18\x02 \x01(\x12\x12\r\n\x05shift\x18\x03 \x03(\x12\x12\x0e\n\x06spread\x18\x04 \x03(\x12\"\x1a\n\x08Loadings\x12\x0e\n\x06values\x18\x01 \x03(\x12\" \n\rSyntheticRows\x12\x0f\n\x07\x63olumns\x18\x01 \x03(\x0c*E\n\x05Score\x12\x15\n\x11SCORE_UNSPECIFIED\x10\x00\x12\x0b\n\x07SCORE_F\x10\x01\x12\x0b\n\x07SCORE_R\x10\x02\x12\x0b\n\x07SCORE_I\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'synod.v1.query_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SCORE']._serialized_start=1402
-  _globals['_SCORE']._serialized_end=1471
+  _globals['_SCORE']._serialized_start=1470
+  _globals['_SCORE']._serialized_end=1539
   _globals['_QUERY']._serialized_start=35
   _globals['_QUERY']._serialized_end=343
   _globals['_FEATURESET']._serialized_start=345
@@ -42,29 +42,29 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_WEIGHTS']._serialized_start=422
   _globals['_WEIGHTS']._serialized_end=463
   _globals['_SUMMARGINALS']._serialized_start=466
-  _globals['_SUMMARGINALS']._serialized_end=607
-  _globals['_SUMMOMENTS']._serialized_start=609
-  _globals['_SUMMOMENTS']._serialized_end=621
-  _globals['_SUMAGREEMENTS']._serialized_start=623
-  _globals['_SUMAGREEMENTS']._serialized_end=668
-  _globals['_LOCALMARGINALS']._serialized_start=671
-  _globals['_LOCALMARGINALS']._serialized_end=814
-  _globals['_NOISYCOUNTS']._serialized_start=816
-  _globals['_NOISYCOUNTS']._serialized_end=845
-  _globals['_CHOOSEPARENTS']._serialized_start=848
-  _globals['_CHOOSEPARENTS']._serialized_end=1025
-  _globals['_CANDIDATES']._serialized_start=1027
-  _globals['_CANDIDATES']._serialized_end=1073
-  _globals['_CHOSENPARENTS']._serialized_start=1075
-  _globals['_CHOSENPARENTS']._serialized_end=1125
-  _globals['_CHOICE']._serialized_start=1127
-  _globals['_CHOICE']._serialized_end=1169
-  _globals['_SYNTHESIZE']._serialized_start=1171
-  _globals['_SYNTHESIZE']._serialized_end=1237
-  _globals['_GAUSSIANMODEL']._serialized_start=1239
-  _globals['_GAUSSIANMODEL']._serialized_end=1338
-  _globals['_LOADINGS']._serialized_start=1340
-  _globals['_LOADINGS']._serialized_end=1366
-  _globals['_SYNTHETICROWS']._serialized_start=1368
-  _globals['_SYNTHETICROWS']._serialized_end=1400
+  _globals['_SUMMARGINALS']._serialized_end=624
+  _globals['_SUMMOMENTS']._serialized_start=626
+  _globals['_SUMMOMENTS']._serialized_end=655
+  _globals['_SUMAGREEMENTS']._serialized_start=657
+  _globals['_SUMAGREEMENTS']._serialized_end=719
+  _globals['_LOCALMARGINALS']._serialized_start=722
+  _globals['_LOCALMARGINALS']._serialized_end=865
+  _globals['_NOISYCOUNTS']._serialized_start=867
+  _globals['_NOISYCOUNTS']._serialized_end=896
+  _globals['_CHOOSEPARENTS']._serialized_start=899
+  _globals['_CHOOSEPARENTS']._serialized_end=1076
+  _globals['_CANDIDATES']._serialized_start=1078
+  _globals['_CANDIDATES']._serialized_end=1124
+  _globals['_CHOSENPARENTS']._serialized_start=1126
+  _globals['_CHOSENPARENTS']._serialized_end=1176
+  _globals['_CHOICE']._serialized_start=1178
+  _globals['_CHOICE']._serialized_end=1220
+  _globals['_SYNTHESIZE']._serialized_start=1222
+  _globals['_SYNTHESIZE']._serialized_end=1305
+  _globals['_GAUSSIANMODEL']._serialized_start=1307
+  _globals['_GAUSSIANMODEL']._serialized_end=1406
+  _globals['_LOADINGS']._serialized_start=1408
+  _globals['_LOADINGS']._serialized_end=1434
+  _globals['_SYNTHETICROWS']._serialized_start=1436
+  _globals['_SYNTHETICROWS']._serialized_end=1468
 # @@protoc_insertion_point(module_scope)

@@ -213,6 +213,7 @@ class SumMarginals(_message.Message):
     GROUPINGS_FIELD_NUMBER: _builtins.int
     SHARES_FIELD_NUMBER: _builtins.int
     WEIGHTS_FIELD_NUMBER: _builtins.int
+    PRESENT_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def sets(self) -> _containers.RepeatedCompositeFieldContainer[Global___FeatureSet]:
         """The tables asked for; at least one."""
@@ -229,6 +230,13 @@ class SumMarginals(_message.Message):
     def weights(self) -> _containers.RepeatedCompositeFieldContainer[Global___Weights]:
         """One for each set, of which some are not empty; or none."""
 
+    @_builtins.property
+    def present(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Who takes part: places in the roster, from 0, strictly ascending; empty means everybody, and a list of everybody MUST
+        be refused. At least as many as the study requires (`may_lose`). A party MUST refuse a list without its own place,
+        and one that is not within the list of the last sum that it answered.
+        """
+
     def __init__(
         self,
         *,
@@ -236,10 +244,11 @@ class SumMarginals(_message.Message):
         groupings: _abc.Iterable[Global___Grouping] | None = ...,
         shares: _abc.Iterable[_builtins.int] | None = ...,
         weights: _abc.Iterable[Global___Weights] | None = ...,
+        present: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["groupings", b"groupings", "sets", b"sets", "shares", b"shares", "weights", b"weights"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["groupings", b"groupings", "present", b"present", "sets", b"sets", "shares", b"shares", "weights", b"weights"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -254,12 +263,19 @@ class SumMoments(_message.Message):
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    PRESENT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def present(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Who takes part, as in SumMarginals."""
+
     def __init__(
         self,
+        *,
+        present: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["present", b"present"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -279,6 +295,7 @@ class SumAgreements(_message.Message):
 
     SPLITS_FIELD_NUMBER: _builtins.int
     ONES_FIELD_NUMBER: _builtins.int
+    PRESENT_FIELD_NUMBER: _builtins.int
     ones: _builtins.int
     """The weight of the counts of ones, up to 64; 0 asks for none."""
     @_builtins.property
@@ -287,15 +304,20 @@ class SumAgreements(_message.Message):
         a byte first; the last byte is filled up with 0.
         """
 
+    @_builtins.property
+    def present(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Who takes part, as in SumMarginals."""
+
     def __init__(
         self,
         *,
         splits: _abc.Iterable[_builtins.bytes] | None = ...,
         ones: _builtins.int = ...,
+        present: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["ones", b"ones", "splits", b"splits"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ones", b"ones", "present", b"present", "splits", b"splits"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -518,23 +540,31 @@ class Synthesize(_message.Message):
 
     MODEL_FIELD_NUMBER: _builtins.int
     ROWS_FIELD_NUMBER: _builtins.int
+    PRESENT_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def model(self) -> Global___GaussianModel:
         """The model."""
 
     @_builtins.property
     def rows(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """How many rows each party draws, in the roster's order; MUST be the shares that follow from the study."""
+        """How many rows each party draws, in the roster's order; MUST be the shares that follow from the study and from who
+        takes part, 0 for whoever does not.
+        """
+
+    @_builtins.property
+    def present(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Who takes part, as in SumMarginals."""
 
     def __init__(
         self,
         *,
         model: Global___GaussianModel | None = ...,
         rows: _abc.Iterable[_builtins.int] | None = ...,
+        present: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["model", b"model"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["model", b"model", "rows", b"rows"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["model", b"model", "present", b"present", "rows", b"rows"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

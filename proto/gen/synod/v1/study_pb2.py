@@ -24,15 +24,15 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14synod/v1/study.proto\x12\x08synod.v1\"#\n\x12SubmitStudyRequest\x12\r\n\x05study\x18\x01 \x01(\x0c\")\n\x13SubmitStudyResponse\x12\x12\n\nstudy_hash\x18\x01 \x01(\x0c\"/\n\x10GetStatusRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\x0c\"J\n\x11GetStatusResponse\x12&\n\x07studies\x18\x01 \x03(\x0b\x32\x15.synod.v1.StudyStatus\x12\r\n\x05older\x18\x02 \x01(\r\"\xf1\x01\n\x0bStudyStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nstudy_hash\x18\x02 \x01(\x0c\x12#\n\x05state\x18\x03 \x01(\x0e\x32\x14.synod.v1.StudyState\x12\r\n\x05label\x18\x04 \x01(\t\x12\r\n\x05round\x18\x05 \x01(\r\x12\x0e\n\x06rounds\x18\x06 \x01(\r\x12\x0e\n\x06reason\x18\x07 \x01(\t\x12&\n\x07parties\x18\x08 \x03(\x0b\x32\x15.synod.v1.PartyStatus\x12\x14\n\x0c\x61nswer_bytes\x18\t \x01(\x04\x12\x0e\n\x06halted\x18\n \x01(\t\x12\x0f\n\x07waiting\x18\x0b \x01(\t\"~\n\x0bPartyStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08\x65nrolled\x18\x02 \x01(\x08\x12\x0f\n\x07\x61waited\x18\x03 \x01(\x08\x12\x15\n\rawaited_since\x18\x04 \x01(\x03\x12\x11\n\tlast_seen\x18\x05 \x01(\x03\x12\x14\n\x0cnot_approved\x18\x06 \x01(\x08\"#\n\x13\x46\x65tchReleaseRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"8\n\x14\x46\x65tchReleaseResponse\x12\x11\n\tfile_name\x18\x01 \x01(\t\x12\r\n\x05\x63hunk\x18\x02 \x01(\x0c\"!\n\x11\x41\x62ortStudyRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x14\n\x12\x41\x62ortStudyResponse*\xa8\x01\n\nStudyState\x12\x1b\n\x17STUDY_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15STUDY_STATE_ENROLLING\x10\x01\x12\x15\n\x11STUDY_STATE_KEYED\x10\x02\x12\x17\n\x13STUDY_STATE_RUNNING\x10\x03\x12\x19\n\x15STUDY_STATE_PUBLISHED\x10\x04\x12\x17\n\x13STUDY_STATE_ABORTED\x10\x05\x32\xba\x02\n\x0cStudyService\x12J\n\x0bSubmitStudy\x12\x1c.synod.v1.SubmitStudyRequest\x1a\x1d.synod.v1.SubmitStudyResponse\x12\x44\n\tGetStatus\x12\x1a.synod.v1.GetStatusRequest\x1a\x1b.synod.v1.GetStatusResponse\x12O\n\x0c\x46\x65tchRelease\x12\x1d.synod.v1.FetchReleaseRequest\x1a\x1e.synod.v1.FetchReleaseResponse0\x01\x12G\n\nAbortStudy\x12\x1b.synod.v1.AbortStudyRequest\x1a\x1c.synod.v1.AbortStudyResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14synod/v1/study.proto\x12\x08synod.v1\"#\n\x12SubmitStudyRequest\x12\r\n\x05study\x18\x01 \x01(\x0c\")\n\x13SubmitStudyResponse\x12\x12\n\nstudy_hash\x18\x01 \x01(\x0c\"/\n\x10GetStatusRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\x0c\"J\n\x11GetStatusResponse\x12&\n\x07studies\x18\x01 \x03(\x0b\x32\x15.synod.v1.StudyStatus\x12\r\n\x05older\x18\x02 \x01(\r\"\xa4\x02\n\x0bStudyStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nstudy_hash\x18\x02 \x01(\x0c\x12#\n\x05state\x18\x03 \x01(\x0e\x32\x14.synod.v1.StudyState\x12\r\n\x05label\x18\x04 \x01(\t\x12\r\n\x05round\x18\x05 \x01(\r\x12\x0e\n\x06rounds\x18\x06 \x01(\r\x12\x0e\n\x06reason\x18\x07 \x01(\t\x12&\n\x07parties\x18\x08 \x03(\x0b\x32\x15.synod.v1.PartyStatus\x12\x14\n\x0c\x61nswer_bytes\x18\t \x01(\x04\x12\x0e\n\x06halted\x18\n \x01(\t\x12\x0f\n\x07waiting\x18\x0b \x01(\t\x12\x1e\n\x06losses\x18\x0c \x03(\x0b\x32\x0e.synod.v1.Loss\x12\x11\n\tgathering\x18\r \x03(\t\"~\n\x0bPartyStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x10\n\x08\x65nrolled\x18\x02 \x01(\x08\x12\x0f\n\x07\x61waited\x18\x03 \x01(\x08\x12\x15\n\rawaited_since\x18\x04 \x01(\x03\x12\x11\n\tlast_seen\x18\x05 \x01(\x03\x12\x14\n\x0cnot_approved\x18\x06 \x01(\x08\"J\n\x04Loss\x12\r\n\x05party\x18\x01 \x01(\t\x12\r\n\x05since\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x14\n\x0cunix_seconds\x18\x04 \x01(\x03\"#\n\x13\x46\x65tchReleaseRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"8\n\x14\x46\x65tchReleaseResponse\x12\x11\n\tfile_name\x18\x01 \x01(\t\x12\r\n\x05\x63hunk\x18\x02 \x01(\x0c\"!\n\x11\x41\x62ortStudyRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x14\n\x12\x41\x62ortStudyResponse\"E\n\x10LosePartyRequest\x12\x12\n\nstudy_hash\x18\x01 \x01(\x0c\x12\r\n\x05party\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\"#\n\x11LosePartyResponse\x12\x0e\n\x06\x65\x66\x66\x65\x63t\x18\x01 \x01(\t*\xa8\x01\n\nStudyState\x12\x1b\n\x17STUDY_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15STUDY_STATE_ENROLLING\x10\x01\x12\x15\n\x11STUDY_STATE_KEYED\x10\x02\x12\x17\n\x13STUDY_STATE_RUNNING\x10\x03\x12\x19\n\x15STUDY_STATE_PUBLISHED\x10\x04\x12\x17\n\x13STUDY_STATE_ABORTED\x10\x05\x32\x80\x03\n\x0cStudyService\x12J\n\x0bSubmitStudy\x12\x1c.synod.v1.SubmitStudyRequest\x1a\x1d.synod.v1.SubmitStudyResponse\x12\x44\n\tGetStatus\x12\x1a.synod.v1.GetStatusRequest\x1a\x1b.synod.v1.GetStatusResponse\x12O\n\x0c\x46\x65tchRelease\x12\x1d.synod.v1.FetchReleaseRequest\x1a\x1e.synod.v1.FetchReleaseResponse0\x01\x12G\n\nAbortStudy\x12\x1b.synod.v1.AbortStudyRequest\x1a\x1c.synod.v1.AbortStudyResponse\x12\x44\n\tLoseParty\x12\x1a.synod.v1.LosePartyRequest\x1a\x1b.synod.v1.LosePartyResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'synod.v1.study_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_STUDYSTATE']._serialized_start=764
-  _globals['_STUDYSTATE']._serialized_end=932
+  _globals['_STUDYSTATE']._serialized_start=999
+  _globals['_STUDYSTATE']._serialized_end=1167
   _globals['_SUBMITSTUDYREQUEST']._serialized_start=34
   _globals['_SUBMITSTUDYREQUEST']._serialized_end=69
   _globals['_SUBMITSTUDYRESPONSE']._serialized_start=71
@@ -42,17 +42,23 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETSTATUSRESPONSE']._serialized_start=163
   _globals['_GETSTATUSRESPONSE']._serialized_end=237
   _globals['_STUDYSTATUS']._serialized_start=240
-  _globals['_STUDYSTATUS']._serialized_end=481
-  _globals['_PARTYSTATUS']._serialized_start=483
-  _globals['_PARTYSTATUS']._serialized_end=609
-  _globals['_FETCHRELEASEREQUEST']._serialized_start=611
-  _globals['_FETCHRELEASEREQUEST']._serialized_end=646
-  _globals['_FETCHRELEASERESPONSE']._serialized_start=648
-  _globals['_FETCHRELEASERESPONSE']._serialized_end=704
-  _globals['_ABORTSTUDYREQUEST']._serialized_start=706
-  _globals['_ABORTSTUDYREQUEST']._serialized_end=739
-  _globals['_ABORTSTUDYRESPONSE']._serialized_start=741
-  _globals['_ABORTSTUDYRESPONSE']._serialized_end=761
-  _globals['_STUDYSERVICE']._serialized_start=935
-  _globals['_STUDYSERVICE']._serialized_end=1249
+  _globals['_STUDYSTATUS']._serialized_end=532
+  _globals['_PARTYSTATUS']._serialized_start=534
+  _globals['_PARTYSTATUS']._serialized_end=660
+  _globals['_LOSS']._serialized_start=662
+  _globals['_LOSS']._serialized_end=736
+  _globals['_FETCHRELEASEREQUEST']._serialized_start=738
+  _globals['_FETCHRELEASEREQUEST']._serialized_end=773
+  _globals['_FETCHRELEASERESPONSE']._serialized_start=775
+  _globals['_FETCHRELEASERESPONSE']._serialized_end=831
+  _globals['_ABORTSTUDYREQUEST']._serialized_start=833
+  _globals['_ABORTSTUDYREQUEST']._serialized_end=866
+  _globals['_ABORTSTUDYRESPONSE']._serialized_start=868
+  _globals['_ABORTSTUDYRESPONSE']._serialized_end=888
+  _globals['_LOSEPARTYREQUEST']._serialized_start=890
+  _globals['_LOSEPARTYREQUEST']._serialized_end=959
+  _globals['_LOSEPARTYRESPONSE']._serialized_start=961
+  _globals['_LOSEPARTYRESPONSE']._serialized_end=996
+  _globals['_STUDYSERVICE']._serialized_start=1170
+  _globals['_STUDYSERVICE']._serialized_end=1554
 # @@protoc_insertion_point(module_scope)

@@ -174,6 +174,8 @@ class StudyStatus(_message.Message):
     ANSWER_BYTES_FIELD_NUMBER: _builtins.int
     HALTED_FIELD_NUMBER: _builtins.int
     WAITING_FIELD_NUMBER: _builtins.int
+    LOSSES_FIELD_NUMBER: _builtins.int
+    GATHERING_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """The study's name."""
     study_hash: _builtins.bytes
@@ -202,6 +204,14 @@ class StudyStatus(_message.Message):
     def parties(self) -> _containers.RepeatedCompositeFieldContainer[Global___PartyStatus]:
         """The parties in the roster's order."""
 
+    @_builtins.property
+    def losses(self) -> _containers.RepeatedCompositeFieldContainer[Global___Loss]:
+        """The parties that the study goes on without, in the order of their loss."""
+
+    @_builtins.property
+    def gathering(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Who is waited for before the next sum opens, because they have not called for a minute; in the roster's order."""
+
     def __init__(
         self,
         *,
@@ -216,10 +226,12 @@ class StudyStatus(_message.Message):
         answer_bytes: _builtins.int = ...,
         halted: _builtins.str = ...,
         waiting: _builtins.str = ...,
+        losses: _abc.Iterable[Global___Loss] | None = ...,
+        gathering: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_bytes", b"answer_bytes", "halted", b"halted", "label", b"label", "name", b"name", "parties", b"parties", "reason", b"reason", "round", b"round", "rounds", b"rounds", "state", b"state", "study_hash", b"study_hash", "waiting", b"waiting"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_bytes", b"answer_bytes", "gathering", b"gathering", "halted", b"halted", "label", b"label", "losses", b"losses", "name", b"name", "parties", b"parties", "reason", b"reason", "round", b"round", "rounds", b"rounds", "state", b"state", "study_hash", b"study_hash", "waiting", b"waiting"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -266,6 +278,40 @@ class PartyStatus(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___PartyStatus: _TypeAlias = PartyStatus  # noqa: Y015
+
+@_typing.final
+class Loss(_message.Message):
+    """A party that a study goes on without."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARTY_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    UNIX_SECONDS_FIELD_NUMBER: _builtins.int
+    party: _builtins.str
+    """The party's name."""
+    since: _builtins.str
+    """Label of the first round without it; empty if no round is yet."""
+    reason: _builtins.str
+    """Why, in one line, as the operator wrote it or the party declined."""
+    unix_seconds: _builtins.int
+    """When it was declared lost, seconds since 1970-01-01 UTC."""
+    def __init__(
+        self,
+        *,
+        party: _builtins.str = ...,
+        since: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        unix_seconds: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["party", b"party", "reason", b"reason", "since", b"since", "unix_seconds", b"unix_seconds"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Loss: _TypeAlias = Loss  # noqa: Y015
 
 @_typing.final
 class FetchReleaseRequest(_message.Message):
@@ -353,3 +399,55 @@ class AbortStudyResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AbortStudyResponse: _TypeAlias = AbortStudyResponse  # noqa: Y015
+
+@_typing.final
+class LosePartyRequest(_message.Message):
+    """Declares a party lost."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STUDY_HASH_FIELD_NUMBER: _builtins.int
+    PARTY_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    study_hash: _builtins.bytes
+    """SHA-256 of the resolved study, 32 bytes."""
+    party: _builtins.str
+    """The party's name."""
+    reason: _builtins.str
+    """Why, in one line of up to 200 characters; it goes into the manifest."""
+    def __init__(
+        self,
+        *,
+        study_hash: _builtins.bytes = ...,
+        party: _builtins.str = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["party", b"party", "reason", b"reason", "study_hash", b"study_hash"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LosePartyRequest: _TypeAlias = LosePartyRequest  # noqa: Y015
+
+@_typing.final
+class LosePartyResponse(_message.Message):
+    """Confirms the loss."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EFFECT_FIELD_NUMBER: _builtins.int
+    effect: _builtins.str
+    """What follows, in one sentence for people."""
+    def __init__(
+        self,
+        *,
+        effect: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["effect", b"effect"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LosePartyResponse: _TypeAlias = LosePartyResponse  # noqa: Y015

@@ -55,6 +55,11 @@ class StudyServiceStub(object):
                 request_serializer=synod_dot_v1_dot_study__pb2.AbortStudyRequest.SerializeToString,
                 response_deserializer=synod_dot_v1_dot_study__pb2.AbortStudyResponse.FromString,
                 _registered_method=True)
+        self.LoseParty = channel.unary_unary(
+                '/synod.v1.StudyService/LoseParty',
+                request_serializer=synod_dot_v1_dot_study__pb2.LosePartyRequest.SerializeToString,
+                response_deserializer=synod_dot_v1_dot_study__pb2.LosePartyResponse.FromString,
+                _registered_method=True)
 
 
 class StudyServiceServicer(object):
@@ -89,6 +94,13 @@ class StudyServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def LoseParty(self, request, context):
+        """Declares a party lost, for good: a study that allows it goes on without it. The same again changes nothing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_StudyServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -111,6 +123,11 @@ def add_StudyServiceServicer_to_server(servicer, server):
                     servicer.AbortStudy,
                     request_deserializer=synod_dot_v1_dot_study__pb2.AbortStudyRequest.FromString,
                     response_serializer=synod_dot_v1_dot_study__pb2.AbortStudyResponse.SerializeToString,
+            ),
+            'LoseParty': grpc.unary_unary_rpc_method_handler(
+                    servicer.LoseParty,
+                    request_deserializer=synod_dot_v1_dot_study__pb2.LosePartyRequest.FromString,
+                    response_serializer=synod_dot_v1_dot_study__pb2.LosePartyResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -222,6 +239,33 @@ class StudyService(object):
             '/synod.v1.StudyService/AbortStudy',
             synod_dot_v1_dot_study__pb2.AbortStudyRequest.SerializeToString,
             synod_dot_v1_dot_study__pb2.AbortStudyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def LoseParty(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/synod.v1.StudyService/LoseParty',
+            synod_dot_v1_dot_study__pb2.LosePartyRequest.SerializeToString,
+            synod_dot_v1_dot_study__pb2.LosePartyResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -43,6 +43,8 @@ class StudyServiceStub:
     """Streams the files of a published study's release."""
     AbortStudy: _grpc.UnaryUnaryMultiCallable[_study_pb2.AbortStudyRequest, _study_pb2.AbortStudyResponse]
     """Ends a study for good. What parties have spent stays spent."""
+    LoseParty: _grpc.UnaryUnaryMultiCallable[_study_pb2.LosePartyRequest, _study_pb2.LosePartyResponse]
+    """Declares a party lost, for good: a study that allows it goes on without it. The same again changes nothing."""
 
 @_typing.type_check_only
 class StudyServiceAsyncStub(StudyServiceStub):
@@ -57,6 +59,8 @@ class StudyServiceAsyncStub(StudyServiceStub):
     """Streams the files of a published study's release."""
     AbortStudy: _aio.UnaryUnaryMultiCallable[_study_pb2.AbortStudyRequest, _study_pb2.AbortStudyResponse]  # type: ignore[assignment]
     """Ends a study for good. What parties have spent stays spent."""
+    LoseParty: _aio.UnaryUnaryMultiCallable[_study_pb2.LosePartyRequest, _study_pb2.LosePartyResponse]  # type: ignore[assignment]
+    """Declares a party lost, for good: a study that allows it goes on without it. The same again changes nothing."""
 
 class StudyServiceServicer(metaclass=_abc_1.ABCMeta):
     """The operator's side of studies."""
@@ -92,5 +96,13 @@ class StudyServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_study_pb2.AbortStudyResponse, _abc.Awaitable[_study_pb2.AbortStudyResponse]]:
         """Ends a study for good. What parties have spent stays spent."""
+
+    @_abc_1.abstractmethod
+    def LoseParty(
+        self,
+        request: _study_pb2.LosePartyRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_study_pb2.LosePartyResponse, _abc.Awaitable[_study_pb2.LosePartyResponse]]:
+        """Declares a party lost, for good: a study that allows it goes on without it. The same again changes nothing."""
 
 def add_StudyServiceServicer_to_server(servicer: StudyServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -242,7 +242,7 @@ def test_the_program_checks_and_forecasts_it(budget: dict[str, Any], tmp_path: P
     ending = synod("study", "check", path, "--json")
     assert (ending.code, ending.err) == (0, "")
     assert [step["label"] for step in json.loads(ending.out)["plan"]] == ["classes", "leaves"]
-    told = synod("study", "forecast", path, "--json")
+    told = synod("study", "forecast", path, "--json", "--quick")
     assert [one["label"] for one in json.loads(told.out)["rounds"]] == ["classes", "leaves"]
     poor = write_study(tmp_path / "poor.yaml", method={"name": "distdiffgen"}, schema=MIXED, **budget)
     assert "no room for any split" in complaint(synod("study", "check", poor), 3)

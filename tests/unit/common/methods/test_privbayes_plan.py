@@ -164,12 +164,12 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"beta": "0"}, "beta must be above 0 and below 1"),
     ({"beta": "1"}, "beta must be above 0 and below 1"),
     ({"theta": "0"}, "theta must be above 0"),
-    ({"degree": -1}, "greater than or equal to 0"),
+    ({"degree": -1}, "at least 0"),
     ({"structure": "pooled", "score": "R"}, "a pooled structure is chosen by I"),
     ({"structure": "pooled", "score": "F"}, "the score F is of binary features"),
     ({"structure": "central"}, "'turns' or 'pooled'"),
     ({"tables": "ripple"}, "'project' or 'clip'"),
-    ({"max_candidates": 10}, "greater than or equal to 100"),
+    ({"max_candidates": 10}, "at least 100"),
 ]
 
 

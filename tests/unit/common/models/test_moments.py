@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from synod.common.models.moments import MomentDesign, design_moments, row_vectors, unfold
+from synod.common.study.attributes import plain
 from synod.common.study.encoding import Codes, Coding
 from synod.common.study.study import Study
 from synod.party.count import moments as moments_module
@@ -28,7 +29,7 @@ HALF = Fraction(1, 2)
 def codings(schema: Sequence[dict[str, Any]], levels: int) -> tuple[Coding, ...]:
     named = [{**attribute, "name": f"a{i}"} for i, attribute in enumerate(schema)]
     study: Study = make_study(schema=named)
-    return tuple(Coding(attribute, levels) for attribute in study.attributes)
+    return tuple(Coding(plain(attribute), levels) for attribute in study.attributes)
 
 
 def number() -> dict[str, Any]:

@@ -5,7 +5,6 @@ A change is tried twice: as anyone could make it, and sealed again by a curator 
 
 import json
 import shutil
-from collections.abc import Iterator
 from copy import deepcopy
 from fractions import Fraction
 from pathlib import Path
@@ -38,6 +37,7 @@ from synod.common.study.encoding import codings_of
 from synod.common.study.features import sizes_of
 from synod.common.study.study import Study
 from synod.curator.release.files import describe_release
+from tests.support.alterations import Place, alterations, places
 from tests.support.keys import identity_of
 from tests.support.studies import NAMES, categorical, integer, make_study, real
 
@@ -52,7 +52,6 @@ SCHEMA = [
 ]
 STUDY: Study = make_study(seed=11, epsilon="0.8", rows=(1, 2, 4), schema=SCHEMA)
 FILES = {"synthetic.csv": b"sex,age\nF,17\n", "synthetic.parquet": b"PAR1", "model.json": b"{}\n"}
-Path_ = tuple[str | int, ...]
 
 
 def queries_of(study: Study) -> dict[str, AnyQuery]:
@@ -142,6 +141,7 @@ def write_release(folder: Path, study: Study = STUDY) -> dict[str, Any]:
     asked = ((step, queries[step.label].query) for step in plan_study(study).steps)
     write_answers(folder / ANSWERS_FILE, study, ((step, query, some_answer(query, study)) for step, query in asked))
     content: dict[str, Any] = describe_release(study, envelope, accounts, queries, 11, {"numpy": "2"}, folder)
+    content["published"] = "2026-01-31"
     (folder / MANIFEST_FILE).write_bytes(seal_manifest(content, CURATOR))
     return content
 
@@ -172,43 +172,6 @@ def failure(folder: Path, trust: Trust | None = None) -> str:
     return caught.value.sentence
 
 
-def places(value: Any, path: Path_ = ()) -> Iterator[Path_]:
-    """Every place of a JSON value, inner ones too, but for the root."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in inner:
-        yield (*path, key)
-        yield from places(item, (*path, key))
-
-
-def altered(value: Any) -> Any:
-    """Another value of the same type."""
-    match value:
-        case bool():
-            return not value
-        case int():
-            return value + 1
-        case None:
-            return 0
-        case str():
-            return value[:-1] + ("1" if value.endswith("0") else "0")
-        case list():
-            return value[:-1] if value else [0]
-        case _:
-            return {**value, "more": "0"}
-
-
-def change(manifest: dict[str, Any], path: Path_, *, drop: bool = False) -> dict[str, Any]:
-    changed = deepcopy(manifest)
-    holder: Any = changed
-    for key in path[:-1]:
-        holder = holder[key]
-    if drop:
-        del holder[path[-1]]
-    else:
-        holder[path[-1]] = altered(holder[path[-1]])
-    return changed
-
-
 def test_a_sound_release_verifies_and_names_its_signers(release: Path) -> None:
     verdict = verify_release(release, None)
     assert [line for line in verdict.lines if "3 parties" in line] == [
@@ -232,14 +195,13 @@ def test_any_change_of_any_place_of_the_manifest_is_found(release: Path) -> None
     assert len(found) > 150
     assert {("queries", "moments", "kind"), ("queries", "rows", "model", "noise")} <= set(found)
     for path in found:
-        for drop in (False, True):
-            changed = change(manifest, path, drop=drop)
+        for changed in alterations(manifest, path):
             assert changed != manifest
             (release / MANIFEST_FILE).write_text(json.dumps(changed))
             assert failure(release), path
 
 
-CURATORS_OWN_WORD = {"versions"}
+CURATORS_OWN_WORD = {"published", "versions"}
 NETWORK_STUDY: Study = make_study(
     seed=11,
     epsilon="0.8",
@@ -263,8 +225,7 @@ def test_a_curator_that_seals_its_changes_is_found_out(tmp_path: Path, study: St
     assert {path[1] for path in places(content) if path[0] == "queries" and len(path) > 1} == set(queries_of(study))
     unnoticed = []
     for path in places(content):
-        for drop in (False, True):
-            changed = change(content, path, drop=drop)
+        for changed in alterations(content, path):
             (folder / MANIFEST_FILE).write_bytes(seal_manifest(changed, CURATOR))
             if not is_refused(folder):
                 unnoticed.append(path)
@@ -479,7 +440,7 @@ def test_hostile_costs_are_refused(tmp_path: Path, cost: Any) -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("value", [None, 5, "x", [], {}, [[]], {"x": {}}])
-def test_hostile_types_are_refused(tmp_path: Path, path: Path_, value: Any) -> None:
+def test_hostile_types_are_refused(tmp_path: Path, path: Place, value: Any) -> None:
     folder = tmp_path / "release"
     content = write_release(folder)
     holder: Any = content

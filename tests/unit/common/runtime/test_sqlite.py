@@ -85,7 +85,7 @@ def test_a_full_disk_is_said_and_nothing_is_stored(database: sqlite3.Connection)
     pages = database.execute("PRAGMA page_count").fetchone()[0]
     database.execute(f"PRAGMA max_page_count = {pages + 2}")
     both = ["INSERT INTO facts VALUES ('small', 'x')", "INSERT INTO facts VALUES ('large', zeroblob(1000000))"]
-    with pytest.raises(SynodError, match=r"cannot be used \(SQLITE_FULL\)") as caught:
+    with pytest.raises(SynodError, match=r"cannot be used \(SQLITE_FULL: the disk is full\)") as caught:
         insert(database, both)
     assert caught.value.code is Code.STORAGE
     assert "free disk space" in caught.value.hint

@@ -108,6 +108,7 @@ HOSTILE = {
     "400 lists": ("a:\n " + "[" * 400 + "]" * 400, "line 2: nested more than 64 deep"),
     "400 mappings": ("{a: " * 400 + "1" + "}" * 400, "line 1: nested more than 64 deep"),
     "400 lists by dashes": ("- " * 400 + "a", "line 1: nested more than 64 deep"),
+    "brackets without an end, and not looked beyond": ("[" * 65 + "`", "line 1: nested more than 64 deep"),
     "brackets without an end": ("[" * 9_000, "line 1: nested more than 64 deep"),
     "many items": ("[" + "a," * 200_001 + "]", "more than 200,000 lines and commas"),
     "a long text": ("a: >\n" + " word\n" * 10_000, "line 1: a text of more than 10,000 characters"),

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from synod.common.crypto.canonical import LARGEST_INTEGER
 from synod.common.runtime.errors import Code, SynodError
-from synod.common.study.schema import DEEPEST_TAXONOMY, LARGEST_DOMAIN, Attribute, varies, write_decimal
+from synod.common.study.attributes import Attribute, varies
+from synod.common.study.schema import DEEPEST_TAXONOMY, LARGEST_DOMAIN, write_decimal
 from synod.common.study.study import Study, parse_study
 from tests.support.studies import categorical, integer, real, study_document
 
@@ -49,19 +50,19 @@ def nested(depth: int) -> Any:
         ({**CATEGORICAL, "type": "nominal"}, "schema.0", "'nominal'"),
         ({**CATEGORICAL, "type": ["categorical"]}, "schema.0", "categorical"),
         ({"name": "a", "categories": ["x"]}, "schema.0", "'type'"),
-        ("age", "schema.0", "valid dictionary"),
+        ("age", "schema.0", "a mapping of keys"),
         ({**CATEGORICAL, "colour": 1}, "schema.0.categorical.colour", "not known"),
         ({**INTEGER, "categories": ["x"]}, "schema.0.integer.categories", "not known"),
         ({**CATEGORICAL, "bins": 3}, "schema.0.categorical.bins", "not known"),
-        (dict([*CATEGORICAL.items(), (5, 6)]), "schema.0.categorical", "string"),
+        (dict([*CATEGORICAL.items(), (5, 6)]), "schema.0.categorical", "must be a text"),
         ({"type": "integer", "min": 0, "max": 1}, "schema.0.integer.name", "required"),
         ({**INTEGER, "name": ""}, "schema.0.integer.name", "1 to 200 printable"),
         ({**INTEGER, "name": " age"}, "schema.0.integer.name", "without spaces around"),
         ({**INTEGER, "name": "a\nb"}, "schema.0.integer.name", "printable"),
         ({**INTEGER, "name": "x" * 201}, "schema.0.integer.name", "1 to 200"),
-        ({**INTEGER, "name": 7}, "schema.0.integer.name", "valid string"),
-        ({**INTEGER, "nullable": "yes"}, "schema.0.integer.nullable", "boolean"),
-        ({**INTEGER, "nullable": 1}, "schema.0.integer.nullable", "boolean"),
+        ({**INTEGER, "name": 7}, "schema.0.integer.name", "must be a text"),
+        ({**INTEGER, "nullable": "yes"}, "schema.0.integer.nullable", "true or false"),
+        ({**INTEGER, "nullable": 1}, "schema.0.integer.nullable", "true or false"),
         ({**CATEGORICAL, "categories": []}, "schema.0.categorical", "has no categories"),
         ({"name": "a", "type": "categorical"}, "schema.0.categorical", "has no categories"),
         ({**CATEGORICAL, "categories": ["x", "y", "x"]}, "schema.0.categorical", "appears twice"),
@@ -72,7 +73,7 @@ def nested(depth: int) -> Any:
         ({**CATEGORICAL, "categories": [Decimal("1.5")]}, "schema.0.categorical.categories", "is not text"),
         ({**CATEGORICAL, "categories": {"x": 1}}, "schema.0.categorical.categories", "is a list of texts"),
         ({**CATEGORICAL, "categories": "xyz"}, "schema.0.categorical.categories", "is a list of texts"),
-        ({**CATEGORICAL, "categories": [["x", "y"], "z"]}, "schema.0.categorical.categories.0", "valid string"),
+        ({**CATEGORICAL, "categories": [["x", "y"], "z"]}, "schema.0.categorical.categories.0", "must be a text"),
         (categorical("a", LARGEST_DOMAIN + 1), "schema.0.categorical", f"more than {LARGEST_DOMAIN} categories"),
         ({**CATEGORICAL, "out_of_domain": "clip"}, "schema.0.categorical.out_of_domain", "'refuse' or 'null'"),
         ({**CATEGORICAL, "out_of_domain": "null"}, "schema.0.categorical", "null needs nullable: true"),
@@ -91,15 +92,15 @@ def nested(depth: int) -> Any:
             f"nested more than {DEEPEST_TAXONOMY} deep",
         ),
         ({**INTEGER, "min": 10}, "schema.0.integer", "min is above max"),
-        ({**INTEGER, "min": "0"}, "schema.0.integer.min", "valid integer"),
-        ({**INTEGER, "min": True}, "schema.0.integer.min", "valid integer"),
-        ({**INTEGER, "max": Decimal("9.0")}, "schema.0.integer.max", "valid integer"),
-        ({**INTEGER, "max": None}, "schema.0.integer.max", "valid integer"),
-        ({**INTEGER, "max": LARGEST_INTEGER + 1}, "schema.0.integer.max", "less than or equal"),
-        ({**INTEGER, "min": -LARGEST_INTEGER - 1}, "schema.0.integer.min", "greater than or equal"),
+        ({**INTEGER, "min": "0"}, "schema.0.integer.min", "a whole number"),
+        ({**INTEGER, "min": True}, "schema.0.integer.min", "a whole number"),
+        ({**INTEGER, "max": Decimal("9.0")}, "schema.0.integer.max", "a whole number"),
+        ({**INTEGER, "max": None}, "schema.0.integer.max", "a whole number"),
+        ({**INTEGER, "max": LARGEST_INTEGER + 1}, "schema.0.integer.max", "at most"),
+        ({**INTEGER, "min": -LARGEST_INTEGER - 1}, "schema.0.integer.min", "at least"),
         ({**INTEGER, "bins": 11}, "schema.0.integer", "more bins than values"),
-        ({**INTEGER, "bins": 0}, "schema.0.integer.bins", "greater than or equal to 1"),
-        ({**REAL, "bins": LARGEST_DOMAIN + 1}, "schema.0.real.bins", "less than or equal"),
+        ({**INTEGER, "bins": 0}, "schema.0.integer.bins", "at least 1"),
+        ({**REAL, "bins": LARGEST_DOMAIN + 1}, "schema.0.real.bins", "at most"),
         ({**REAL, "min": "9.5"}, "schema.0.real", "min must be below max"),
         ({**REAL, "min": "1", "max": "1.0000000000000000000001"}, "schema.0.real", "min must be below max"),
         ({**REAL, "min": "low"}, "schema.0.real.min", "decimal number"),

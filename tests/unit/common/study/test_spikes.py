@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.privacy.coins import Coins
 from synod.common.runtime.errors import Code, SynodError
+from synod.common.study.attributes import plain, varies
 from synod.common.study.encoding import Coding, binned_codings, codings_of, decode_numbers, encode_numbers
 from synod.common.study.features import sizes_of
-from synod.common.study.schema import MOST_SPIKES, varies
+from synod.common.study.schema import MOST_SPIKES
 from synod.common.study.study import Study, known_methods, parse_study
 from synod.curator.release.files import decode_column
 from tests.support.studies import categorical, integer, make_study, real, study_document
@@ -303,7 +304,7 @@ def test_one_bin_varies_if_it_has_spikes(attribute: dict[str, Any], spikes: list
 
 
 def attributes_of(study: Study) -> list[tuple[int, list[str]]]:
-    return [(a.bins, list(map(str, a.spikes))) for a in study.attributes if a.type != "categorical"]
+    return [(a.bins, list(map(str, a.spikes))) for a in map(plain, study.attributes) if a.type != "categorical"]
 
 
 NUMBERS = [
@@ -364,8 +365,8 @@ def test_what_a_method_assumes_is_written_out_once(attribute: dict[str, Any]) ->
         ({"name": "a", "type": "real", "min": None, "max": []}, "min"),
         ({"name": "a", "type": ["integer"], "min": 0, "max": 1}, "type"),
         ({"type": "integer", "min": 0, "max": 1}, "name"),
-        ("age", "dictionary"),
-        (None, "dictionary"),
+        ("age", "a mapping of keys"),
+        (None, "a mapping of keys"),
     ],
 )
 def test_a_broken_attribute_is_refused_for_what_is_broken(attribute: Any, where: str) -> None:

@@ -171,7 +171,7 @@ def test_a_server_with_as_many_calls_as_it_takes_says_try_again() -> None:
         return request
 
     async def scene(address: str) -> None:
-        server = open_server(most_calls=2, interceptors=[])
+        server = open_server(most_calls=2, most_calls_of_a_connection=9, interceptors=[])
         methods: dict[str, Any] = {"Wait": grpc.unary_unary_rpc_method_handler(wait)}
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("test", methods),))
         server.add_insecure_port(address)
@@ -218,7 +218,7 @@ def test_a_call_without_its_message_is_admitted_first_and_ended_soon(monkeypatch
             yield part
 
     async def scene(address: str) -> None:
-        server = open_server(most_calls=9, interceptors=[Counting(), Counting()])
+        server = open_server(most_calls=9, most_calls_of_a_connection=9, interceptors=[Counting(), Counting()])
         methods: dict[str, Any] = {
             "Echo": grpc.unary_unary_rpc_method_handler(echo),
             "Repeat": grpc.unary_stream_rpc_method_handler(repeat),

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from synod.common.runtime.errors import SynodError
-from synod.curator.inference.conditional import condition, marginal
 from synod.curator.inference.pairs import pair_tables
 from synod.curator.inference.propagation import propagate
+from tests.support.conditioned_trees import condition, marginal
 from tests.support.joints import SHAPES, Floats, join_potentials, normalize, random_potentials, sum_out, tree_of
 
 

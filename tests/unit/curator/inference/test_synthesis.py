@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from synod.common.privacy.coins import Coins
 from synod.curator.inference import synthesis
-from synod.curator.inference.conditional import condition
 from synod.curator.inference.junction import build_tree
 from synod.curator.inference.propagation import propagate
 from synod.curator.inference.synthesis import ROW, Integers, draw_rows, integer_weights
+from tests.support.conditioned_trees import condition
 from tests.support.joints import SHAPES, Floats, join_potentials, normalize, random_potentials, sum_out, tree_of
 
 ROWS = 3000

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from synod.common.privacy.cost import Cost
 from synod.common.privacy.laws import LaplaceLaw
-from synod.common.protocol.queries.base import NoisePattern
 from synod.common.protocol.queries.marginals import LARGEST_SHARE, SumMarginals, Weights
+from synod.common.protocol.queries.noise_runs import NoisePattern
 from synod.common.protocol.steps import Step
 from synod.common.runtime.errors import Code, SynodError
 from synod.curator.network.graph import Network, Pair

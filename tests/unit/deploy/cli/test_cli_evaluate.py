@@ -343,10 +343,20 @@ def test_a_model_without_a_network_when_one_is_asked_for(tables: tuple[Path, Pat
     assert "has no network. hpdp-dp learns none" in complaint(ending, 2)
 
 
-@pytest.mark.parametrize("more", [(), ("--queries", "-1"), ("--seed", "x"), ("--encoding", "gray")])
+@pytest.mark.parametrize("more", [("--queries", "-1"), ("--seed", "x"), ("--encoding", "gray")])
 def test_usage_errors(tables: tuple[Path, Path, Path], more: tuple[str, ...]) -> None:
     study, real, synthetic = tables
-    arguments = [real, synthetic, "--study", study, *more] if more else [real, synthetic]
-    ending = synod("evaluate", *arguments)
+    ending = synod("evaluate", real, synthetic, "--study", study, *more)
     assert ending.code == 2
     assert "Usage:" in ending.err
+
+
+def test_the_study_is_the_releases_where_none_is_named(tables: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    study, real, synthetic = tables
+    release = write_release(tmp_path / "release", synthetic, {"networks": []}, "hpdp-dp")
+    assert "--study" in complaint(synod("evaluate", real, release), 2)
+    (release / "manifest.json").write_text(json.dumps({"study": load_study(study).to_json()}))
+    told = synod("evaluate", real, release, "--json")
+    assert (told.code, told.err) == (0, "")
+    assert told.out == synod("evaluate", real, release, "--study", study, "--json").out
+    assert "--study" in complaint(synod("evaluate", real, synthetic), 2)

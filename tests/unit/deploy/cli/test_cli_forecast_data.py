@@ -51,23 +51,23 @@ def study(tmp_path: Path) -> Path:
 
 def remarks(*arguments: object) -> list[str]:
     """Those on the schema."""
-    found: list[str] = json.loads(synod("study", "forecast", *arguments, "--json").out)["remarks"]
+    found: list[str] = json.loads(synod("study", "forecast", *arguments, "--json", "--quick").out)["remarks"]
     return found
 
 
 def remarks_on_rows(*arguments: object) -> list[str]:
-    found: list[str] = json.loads(synod("study", "forecast", *arguments, "--json").out)["remarks_on_rows"]
+    found: list[str] = json.loads(synod("study", "forecast", *arguments, "--json", "--quick").out)["remarks_on_rows"]
     return found
 
 
 def test_without_rows_the_schema_is_enough_for_a_general_sentence(study: Path) -> None:
     assert remarks(study) == [hpdp_dp.warn_of_bells()]
-    ending = synod("study", "forecast", study)
+    ending = synod("study", "forecast", study, "--quick")
     assert f"- {hpdp_dp.warn_of_bells()}\n" in ending.out
     assert "--data TABLE" in ending.out
     assert "`adaptive` keeps" in ending.out
     assert NOTE not in ending.out
-    assert not {"note", "remarks_on_rows"} & set(json.loads(synod("study", "forecast", study, "--json").out))
+    assert not {"note", "remarks_on_rows"} & set(json.loads(synod("study", "forecast", study, "--json", "--quick").out))
 
 
 @pytest.mark.parametrize(
@@ -92,11 +92,11 @@ def test_columns_that_are_no_bell_are_named(tmp_path: Path, study: Path) -> None
     assert "spike" not in income
     for remark in (gain, income):
         assert remark.endswith("the method `adaptive` keeps such columns.")
-    ending = synod("study", "forecast", study, "--data", table)
+    ending = synod("study", "forecast", study, "--data", table, "--quick")
     assert (ending.code, ending.err) == (0, "")
     assert f"- {hpdp_dp.warn_of_bells()}\n{NOTE}\n- {gain}\n- {income}\n" in ending.out
     assert remarks(study, "--data", table) == remarks(study), "what is said of the schema stays"
-    assert json.loads(synod("study", "forecast", study, "--data", table, "--json").out)["note"] == NOTE
+    assert json.loads(synod("study", "forecast", study, "--data", table, "--json", "--quick").out)["note"] == NOTE
 
 
 def test_bells_only_are_said_to_be_fine(tmp_path: Path, study: Path) -> None:
@@ -105,7 +105,7 @@ def test_bells_only_are_said_to_be_fine(tmp_path: Path, study: Path) -> None:
     assert remarks_on_rows(study, "--data", table) == []
     assert (
         f"{NOTE}\n- The method has no remarks on these rows.\n"
-        in synod("study", "forecast", study, "--data", table).out
+        in synod("study", "forecast", study, "--data", table, "--quick").out
     )
 
 
@@ -138,10 +138,12 @@ def test_only_the_forecast_asks_for_advice() -> None:
 
 def test_a_table_of_another_schema(tmp_path: Path, study: Path) -> None:
     table = write_people(tmp_path / "people.parquet", age=np.full(ROWS, 777))
-    told = complaint(synod("study", "forecast", study, "--data", table), 2)
+    told = complaint(synod("study", "forecast", study, "--data", table, "--quick"), 2)
     assert "people.parquet does not fit the study's schema: column age" in told
     assert "777" not in told, "no value of a row is shown"
-    assert "there is no table at" in complaint(synod("study", "forecast", study, "--data", tmp_path / "none"), 2)
+    assert "there is no table at" in complaint(
+        synod("study", "forecast", study, "--data", tmp_path / "none", "--quick"), 2
+    )
 
 
 def test_a_table_without_rows(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_init_after_a_loss(config: Path) -> None:
     assert "fully spent" in complaint(party("approve", config, study, "--yes"), 3)
     assert "both kinds" in complaint(party("init", config, "--spent", "4/5"), 2)
     assert "both kinds" in complaint(party("init", config, "--spent-rho", "1/100"), 2)
-    ending = party("init", config, "--spent", "4/5", "--spent-rho", "0")
+    ending = party("init", config, "--spent", "4/5", "--spent-rho", "0", "--yes")
     assert ending.code == 0
     assert "fully spent" not in ending.out
     assert ledger(config)["spent"] == "epsilon:4/5"
@@ -95,11 +95,11 @@ def test_init_with_an_epsilon_that_is_none(tmp_path: Path, text: str) -> None:
 
 
 def test_what_was_declared_does_not_go_down(config: Path) -> None:
-    party("init", config, "--spent", "1.5")
-    complaint(party("init", config, "--spent", "0"), 3)
+    party("init", config, "--spent", "1.5", "--yes")
+    assert "never comes back" in complaint(party("init", config, "--spent", "0", "--yes"), 3)
     assert ledger(config)["spent"] == "epsilon:3/2"
-    party("init", config, "--spent", "1.5", "--spent-rho", "0.01")
-    assert "`--spent` and `--spent-rho`" in complaint(party("init", config, "--spent", "2"), 3)
+    party("init", config, "--spent", "1.5", "--spent-rho", "0.01", "--yes")
+    assert "`--spent` and `--spent-rho`" in complaint(party("init", config, "--spent", "2", "--yes"), 3)
     assert ledger(config)["spent"] == "epsilon:3/2+rho:1/100"
 
 
@@ -137,9 +137,9 @@ def test_approve_shows_what_is_vouched_for_and_reserves(config: Path) -> None:
     study = study_for(config)
     ending = party("approve", config, study, "--yes")
     assert (ending.code, ending.err) == (0, "")
-    shown = "".join(line.split("│")[2].strip() for line in ending.out.splitlines() if line.startswith("│"))
-    for key in (own_key(config), OTHER[0]):
-        assert key in shown, "a fingerprint must be whole to be compared"
+    for name, key in (("north", own_key(config)), ("valley", OTHER[0])):
+        lines = [line for line in ending.out.splitlines() if key in line]
+        assert [line.split()[0] for line in lines] == [name], "a fingerprint must be whole, beside its name"
     assert "at most 1 of these parties" in ending.out
     assert "epsilon 1 is reserved for care-survey" in ending.out
     state = ledger(config)
@@ -309,7 +309,7 @@ def other_config(tmp_path: Path) -> Path:
 
 def test_the_ledger_shows_both_sums_and_what_they_come_to(other_config: Path) -> None:
     party("approve", other_config, study_for(other_config, epsilon="0.5", delta="1e-9"), "--yes")
-    party("init", other_config, "--spent", "0.1", "--spent-rho", "0.001")
+    party("init", other_config, "--spent", "0.1", "--spent-rho", "0.001", "--yes")
     ending = party("ledger", other_config)
     assert (
         "patients: spent epsilon 0.1 and rho 0.001 (epsilon 0.24512 at delta 1e-9), held rho 0.003953 (epsilon 0.5 at "
@@ -329,7 +329,7 @@ def test_a_pure_ledger_is_shown_without_delta(config: Path) -> None:
 
 
 def test_rho_that_was_spent_is_shown_also_where_the_policy_allows_no_more(config: Path) -> None:
-    party("init", config, "--spent-rho", "1/1000")
+    party("init", config, "--spent-rho", "1/1000", "--yes")
     assert "Spent as (epsilon, delta): epsilon 0.24" in party("ledger", config).out
     assert ledger(config)["spent"] == "rho:1/1000"
 
@@ -344,7 +344,7 @@ def test_a_study_with_delta_says_what_delta_means(other_config: Path) -> None:
 
 
 def test_a_refusal_speaks_of_epsilon_to_whom_wrote_it(other_config: Path) -> None:
-    party("init", other_config, "--spent", "0.1", "--spent-rho", "0.001")
+    party("init", other_config, "--spent", "0.1", "--spent-rho", "0.001", "--yes")
     study = study_for(other_config, epsilon="0.8", delta="1e-9")
     assert complaint(party("approve", other_config, study, "--yes"), 3) == (
         "the study asks for rho 0.00976 (epsilon 0.8 at delta 1e-9); patients has spent rho 0.001 (epsilon 0.24512 at "

@@ -5,17 +5,12 @@ import math
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet
 import pytest
 import yaml
 
 from synod.common.protocol.queries.moments import moment_design
-from synod.common.runtime.yamltext import load_yaml
-from synod.common.study.encoding import codings_of
 from synod.common.study.study import load_study
 from synod.deploy.launch.operator import OperatorClient
-from synod.party.table.encode import read_table
 from synod.v1 import study_pb2 as pb
 from tests.support.commands import complaint, synod, write_study
 from tests.support.studies import binary, categorical, integer, make_study
@@ -101,13 +96,13 @@ def test_check_refuses_iterations_that_are_too_large(tmp_path: Path, attributes:
 def test_check_and_forecast_say_what_delta_means(tmp_path: Path) -> None:
     path = write_study(tmp_path / "study.yaml", epsilon="0.5", delta="1e-9")
     for verb in ("check", "forecast"):
-        ending = synod("study", verb, path)
+        ending = synod("study", verb, path, *(["--quick"] if verb == "forecast" else []))
         assert (ending.code, ending.err) == (0, "")
         assert "(epsilon, delta) = (0.5, 1e-9)" in ending.out
         assert "and by 1e-9, which is delta, beside that" in ending.out
     study = json.loads(synod("study", "check", path, "--json").out)["study"]
     assert (study["delta"], study["rho"]) == ("0.000000001", str(make_study(epsilon="0.5", delta="1e-9").rho))
-    assert "delta" not in synod("study", "forecast", write_study(tmp_path / "pure.yaml")).out
+    assert "delta" not in synod("study", "forecast", write_study(tmp_path / "pure.yaml"), "--quick").out
 
 
 def test_check_refuses_too_little_epsilon_for_the_noise(tmp_path: Path) -> None:
@@ -142,7 +137,7 @@ def test_a_file_that_is_not_there(tmp_path: Path, command: str) -> None:
 
 def forecast(study: Path) -> list[dict[str, Any]]:
     """The rounds of a study that has one way to ask."""
-    found = json.loads(synod("study", "forecast", study, "--json").out)
+    found = json.loads(synod("study", "forecast", study, "--json", "--quick").out)
     assert set(found) == {"rounds", "columns_alone", "alternatives", "remarks"}
     assert found["alternatives"] == []
     rounds: list[dict[str, Any]] = found["rounds"]
@@ -150,7 +145,7 @@ def forecast(study: Path) -> list[dict[str, Any]]:
 
 
 def test_forecast(study: Path) -> None:
-    ending = synod("study", "forecast", study)
+    ending = synod("study", "forecast", study, "--quick")
     assert (ending.code, ending.err) == (0, "")
     assert "care-survey: 2 rounds" in ending.out
     (round_,) = forecast(study)
@@ -182,7 +177,7 @@ def test_the_forecast_error_is_that_of_the_released_sum(study: Path) -> None:
 
 
 def columns_alone(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(synod("study", "forecast", path, "--json").out)["columns_alone"]
+    found: dict[str, Any] = json.loads(synod("study", "forecast", path, "--json", "--quick").out)["columns_alone"]
     return found
 
 
@@ -197,7 +192,7 @@ def test_every_forecast_tells_the_noise_of_columns_alone(tmp_path: Path, method:
     found = columns_alone(path)
     assert found["numbers"] == 6
     assert found["error"] == pytest.approx(math.sqrt(2 * 2 * 6**2) / 10, rel=0.01)
-    out = synod("study", "forecast", path).out
+    out = synod("study", "forecast", path, "--quick").out
     assert "Columns alone: the noise on a share of the rows if the whole budget went into one-way tables" in out
     (line,) = [line for line in out.splitlines() if "│ columns alone" in line]
     assert f"±{found['error']:.4f}" in line
@@ -206,7 +201,7 @@ def test_every_forecast_tells_the_noise_of_columns_alone(tmp_path: Path, method:
 def test_columns_alone_of_a_schema_with_one_bin_are_nothing(tmp_path: Path) -> None:
     path = write_study(tmp_path / "s.yaml", schema=[integer("age", 0, 100, bins=1)])
     assert columns_alone(path) is None
-    assert "olumns alone" not in synod("study", "forecast", path).out
+    assert "olumns alone" not in synod("study", "forecast", path, "--quick").out
 
 
 def wide_study(path: Path, rows: int, **method: object) -> Path:
@@ -224,7 +219,7 @@ def test_a_forecast_tells_what_an_average_cell_has_against_its_noise(tmp_path: P
     assert rounds["tables-1"]["cell_to_noise"] == pytest.approx(100_000 / (64 * sigma), rel=0.01)
     assert rounds["tables-1"]["cell_to_noise"] * 64 * rounds["tables-1"]["error"] == pytest.approx(1)
     assert rounds["agreements-1"]["cell_to_noise"] is None
-    out = synod("study", "forecast", path).out
+    out = synod("study", "forecast", path, "--quick").out
     named = ", ".join(f"{label} {rounds[label]['cell_to_noise']:.2g}" for label in ("ones", "tables-1", "tables-2"))
     assert f"Rows of an average cell against its noise: {named}.\n" in out
     assert "mostly noise" not in out
@@ -232,79 +227,39 @@ def test_a_forecast_tells_what_an_average_cell_has_against_its_noise(tmp_path: P
 
 def test_few_rows_are_told_to_be_too_few_for_pairs(tmp_path: Path) -> None:
     path = wide_study(tmp_path / "s.yaml", 300, rounds=5)
-    out = synod("study", "forecast", path).out
+    out = synod("study", "forecast", path, "--quick").out
     assert "Rows of an average cell against its noise: ones 0.94, tables-1 0.12, tables-2 0.13.\n" in out
     assert out.count("mostly noise") == 1
-    (remark,) = json.loads(synod("study", "forecast", path, "--json").out)["remarks"]
+    (remark,) = json.loads(synod("study", "forecast", path, "--json", "--quick").out)["remarks"]
     assert remark.startswith("Tables of two columns would be mostly noise: even in single columns")
     assert "noise would misplace 13% of the rows" in remark, "0.4 * 8 cells * sqrt(2) * 2 * 6 * sqrt(2) of 600 rows"
     assert "Publish columns alone with `rounds: 1`" in remark
     assert f"- {remark}\n" in out
     for keys in ({"rounds": 1}, {}):
-        alone = synod("study", "forecast", wide_study(path, 300, **keys)).out
+        alone = synod("study", "forecast", wide_study(path, 300, **keys), "--quick").out
         assert "of two columns" not in alone, "that is what it would do already"
         assert "- Only single columns are counted" in alone
 
 
-def test_forecast_needs_a_roster(tmp_path: Path) -> None:
-    told = complaint(synod("study", "forecast", write_study(tmp_path / "study.yaml", roster={})), 2)
+def test_forecast_needs_a_roster_or_row_counts(tmp_path: Path) -> None:
+    path = write_study(tmp_path / "study.yaml", roster={})
+    told = complaint(synod("study", "forecast", path), 2)
     assert "has no roster" in told
+    assert "--rows 12000,8000,4000" in told
+    assumed = json.loads(synod("study", "forecast", path, "--rows", "3,7", "--quick", "--json").out)
+    assert assumed["rounds"] == forecast(write_study(tmp_path / "with.yaml"))
+    for wrong in ("", "a", "3,-1", "0,5", "3;4"):
+        assert "positive whole numbers" in complaint(synod("study", "forecast", path, "--rows", wrong), 2)
+
+
+def test_every_broken_rule_is_told_at_once_and_the_hash_comes_first(study: Path, tmp_path: Path) -> None:
+    ending = synod("study", "check", write_study(tmp_path / "wrong.yaml", key_bits=7, rows=0))
+    assert ending.code == 2
+    assert [line.rpartition(": ")[0].rpartition(": ")[2] for line in ending.err.splitlines()] == ["rows", "key_bits"]
+    assert synod("study", "check", study).out.startswith("Hash: ")
 
 
 # draft
-
-
-TABLE = """\
-id,sex,age,weight,flag,born,note
-1,F,30,60.5,True,2001-02-03,
-2,M,41,,false,2001-02-04,x
-3,F,,71.25,True,2001-02-03,yes
-"""
-
-
-def draft(path: Path) -> dict[str, dict[str, Any]]:
-    ending = synod("study", "draft", path)
-    assert (ending.code, ending.err) == (0, "")
-    assert "NOT PRIVATE" in ending.out
-    return {attribute["name"]: attribute for attribute in yaml.safe_load(ending.out)["schema"]}
-
-
-def test_draft_proposes_types_and_domains(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text(TABLE)
-    found = draft(tmp_path / "t.csv")
-    assert list(found) == ["id", "sex", "age", "weight", "flag", "born", "note"]
-    assert found["sex"] == {"name": "sex", "type": "categorical", "categories": ["F", "M"]}
-    assert found["age"] == {"name": "age", "type": "integer", "min": 30, "max": 41, "nullable": True}
-    assert found["weight"] == {"name": "weight", "type": "real", "min": 60.5, "max": 71.25, "nullable": True}
-    assert found["note"] == {"name": "note", "type": "categorical", "categories": ["x", "yes"], "nullable": True}
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_a_draft_is_a_study_that_its_table_fits(tmp_path: Path, suffix: str) -> None:
-    """What is drafted as categories is what the party's reader will meet."""
-    path = tmp_path / f"t{suffix}"
-    if suffix == ".csv":
-        path.write_text(TABLE)
-    else:
-        columns = {"sex": ["F", "M", "F"], "flag": [True, False, None], "age": [1, 2, 3], "x": [0.5, None, 0.25]}
-        pa.parquet.write_table(pa.table(columns), path)
-    (tmp_path / "draft.yaml").write_text(synod("study", "draft", path).out)
-    study = load_study(tmp_path / "draft.yaml")
-    bins = {attribute.name: attribute.bins for attribute in study.attributes if attribute.type != "categorical"}
-    assert bins == ({"id": 3, "age": 12, "weight": 64} if suffix == ".csv" else {"age": 3, "x": 64}), "the method's"
-    read_table(path, codings_of(study), unit=None, expected_rows=3)
-
-
-def test_a_draft_keeps_numbers_exact(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("x\n0.00001\n0.3\n")
-    (tmp_path / "draft.yaml").write_text(synod("study", "draft", tmp_path / "t.csv").out)
-    (attribute,) = load_yaml(tmp_path / "draft.yaml")["schema"]
-    assert (str(attribute["min"]), str(attribute["max"])) in {("0.00001", "0.3"), ("0.000010", "0.3")}
-
-
-def test_a_draft_does_not_list_too_many_categories(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("name\n" + "".join(f"person {i}\n" for i in range(41)))
-    assert draft(tmp_path / "t.csv")["name"]["categories"] == ["TODO: too many to list"]
 
 
 @pytest.mark.parametrize("content", [b"", b"a,b\n1\n", b"\x00\xff\xfe"], ids=["empty", "broken", "binary"])
@@ -397,17 +352,9 @@ def test_the_noise_of_a_forecast_grows_with_the_rows_of_a_person(tmp_path: Path,
     documents = []
     for rows in (1, 4):
         study = write_study(tmp_path / "study.yaml", delta=delta, max_rows_per_unit=rows)
-        documents.append(json.loads(synod("study", "forecast", study, "--json").out))
+        documents.append(json.loads(synod("study", "forecast", study, "--json", "--quick").out))
     one, four = documents
     assert four["rounds"][0]["error"] == pytest.approx(4 * one["rounds"][0]["error"], rel=1e-3)
     assert four["columns_alone"]["error"] == pytest.approx(4 * one["columns_alone"]["error"], rel=1e-3)
-    told = synod("study", "forecast", tmp_path / "study.yaml").out
+    told = synod("study", "forecast", tmp_path / "study.yaml", "--quick").out
     assert "for each person with up to 4 rows at a party: 4 times as large" in " ".join(told.split())
-
-
-def test_a_draft_leaves_the_unit_out_and_counts_rows_by_it(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("person,age\np1,1\np2,2\np1,3\n,4\n,5\n,6\n")
-    drafted = yaml.safe_load(synod("study", "draft", tmp_path / "t.csv", "--unit", "person").out)
-    assert drafted["max_rows_per_unit"] == 2
-    assert [attribute["name"] for attribute in drafted["schema"]] == ["age"]
-    assert "no column 'patient'" in complaint(synod("study", "draft", tmp_path / "t.csv", "--unit", "patient"), 2)

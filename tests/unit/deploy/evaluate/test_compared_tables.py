@@ -122,7 +122,7 @@ def test_what_cannot_be_found(tmp_path: Path) -> None:
     assert "holds no synthetic.parquet" in refusal(lambda: find_synthetic(tmp_path))
     for suffix in (".csv", ".parquet"):
         (tmp_path / f"synthetic{suffix}").write_bytes(b"")
-    assert "synthetic both as CSV and as Parquet" in refusal(lambda: find_real(tmp_path))
+    assert "synthetic in two files" in refusal(lambda: find_real(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from synod.common.runtime.errors import Code, SynodError
+from synod.common.runtime.errors import Code
 from synod.common.study.study import Study
-from synod.deploy.launch.launcher import _refuse_refusals
+from synod.deploy.launch.launcher import NotApprovedError, _refuse_refusals
 from synod.deploy.launch.site import SitePaths, plan_paths, prepare
 from synod.v1 import study_pb2 as pb
 from tests.support.surveys import draft_survey, make_rows, write_table, write_tables
@@ -21,10 +21,10 @@ def site(tmp_path: Path) -> tuple[SitePaths, Study]:
     return paths, prepare(paths, draft_survey())
 
 
-def refuse(paths: SitePaths, study: Study, name: str) -> SynodError:
+def refuse(paths: SitePaths, study: Study, name: str, *, show_values: bool = False) -> NotApprovedError:
     parties = [pb.PartyStatus(name=own, not_approved=own == name) for own in study.party_names]
-    with pytest.raises(SynodError) as caught:
-        _refuse_refusals(pb.StudyStatus(name=study.name, parties=parties), paths, study)
+    with pytest.raises(NotApprovedError) as caught:
+        _refuse_refusals(pb.StudyStatus(name=study.name, parties=parties), paths, study, show_values=show_values)
     assert caught.value.code is Code.REFUSED
     return caught.value
 
@@ -40,7 +40,11 @@ def test_a_misfit_is_named_by_column_and_rule(site: tuple[SitePaths, Study]) -> 
     why = "its table does not fit the study's schema: column ward: outside the domain"
     assert error.sentence == f"{second.name} does not approve {study.name}, because {why}."
     assert all(private not in str(error) + error.hint for private in (BAD, str(COUNT)))
-    assert "--dry-run" in error.hint
+    assert "out_of_domain" in error.hint
+    ((table, (misfit,)),) = error.misfits.items()
+    assert (table, misfit.column, misfit.rule, misfit.rows) == ("harbour.csv", "ward", "outside the domain", COUNT)
+    assert misfit.examples == ()
+    assert refuse(paths, study, second.name, show_values=True).misfits[table][0].examples == (BAD,)
 
 
 def test_a_missing_column_is_named(site: tuple[SitePaths, Study]) -> None:

@@ -8,6 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from synod.common.runtime.errors import SynodError
+from synod.party.table import csv_source
 from synod.party.table import source as opening
 from synod.party.table.source import count_rows
 from tests.support.sources import (
@@ -60,7 +61,7 @@ def test_a_broken_csv_ends_in_a_sentence(tmp_path: Path, content: bytes) -> None
 
 
 def test_a_row_that_breaks_late_is_refused_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "BATCH_BYTES", 4096)
+    monkeypatch.setattr(csv_source, "BATCH_BYTES", 4096)
     (tmp_path / "table.csv").write_text("age,colour\n" + "1,red\n" * 5_000 + f"1,red,{SECRET}\n")
     refusal(tmp_path / "table.csv", study_of(5_000, AGE, COLOUR))
 
@@ -101,7 +102,7 @@ def test_the_real_batch_boundary(tmp_path: Path) -> None:
 
 
 def test_csv_batches_follow_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "BATCH_BYTES", 1024)
+    monkeypatch.setattr(csv_source, "BATCH_BYTES", 1024)
     values = [i % 257 for i in range(5_000)]
     assert read(write_csv(tmp_path, {"age": values}), study_of(5_000, AGE)) == [values]
 

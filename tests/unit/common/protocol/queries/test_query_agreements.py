@@ -25,7 +25,8 @@ from synod.common.protocol.queries.agreements import (
     pack_signs,
     unpack_signs,
 )
-from synod.common.protocol.queries.base import NoiseRun, check_within
+from synod.common.protocol.queries.base import check_within
+from synod.common.protocol.queries.noise_runs import NoiseRun
 from synod.common.protocol.queries.parsing import parse_query, query_digest, read_query
 from synod.common.protocol.steps import Limit, Step
 from synod.common.runtime.errors import Code, SynodError

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from synod.common.privacy.cost import Cost
 from synod.common.privacy.laws import TABLE, GaussianLaw, LaplaceLaw, NoiseLaw
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries.base import NoiseRun, _noisiest, check_within, sample_runs
+from synod.common.protocol.queries.base import _noisiest, check_within
 from synod.common.protocol.queries.marginals import (
     LARGEST_SHARE,
     LARGEST_WEIGHT,
@@ -28,6 +28,7 @@ from synod.common.protocol.queries.marginals import (
     Weights,
     cells_of,
 )
+from synod.common.protocol.queries.noise_runs import NoiseRun, sample_runs
 from synod.common.protocol.queries.parsing import AnyQuery, parse_query, query_digest, read_query
 from synod.common.protocol.steps import Limit, QueryKind, Step
 from synod.common.runtime.errors import Code, SynodError

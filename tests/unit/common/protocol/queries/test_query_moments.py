@@ -11,8 +11,8 @@ import pytest
 from synod.common.privacy.bounds import noise_bound
 from synod.common.privacy.laws import LaplaceLaw
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries.base import NoiseRun
 from synod.common.protocol.queries.moments import SumMoments, moment_design
+from synod.common.protocol.queries.noise_runs import NoiseRun
 from synod.common.protocol.queries.parsing import parse_query, query_digest, read_query
 from synod.common.protocol.steps import Limit
 from synod.common.runtime.errors import Code

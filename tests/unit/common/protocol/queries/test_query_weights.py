@@ -16,8 +16,8 @@ from synod.common.crypto.canonical import canonical_bytes
 from synod.common.privacy.coins import Coins
 from synod.common.privacy.cost import Cost
 from synod.common.privacy.laws import GaussianLaw, LaplaceLaw, NoiseLaw
-from synod.common.protocol.queries.base import NoisePattern, NoiseRun
 from synod.common.protocol.queries.marginals import Grouping, LocalMarginals, Sets, SumMarginals, Tables, Weights
+from synod.common.protocol.queries.noise_runs import NoisePattern, NoiseRun
 from synod.common.protocol.queries.parsing import parse_query, query_digest, read_query
 from synod.common.protocol.steps import Step
 from synod.common.runtime.errors import SynodError

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from synod.common.privacy.cost import Cost
 from synod.common.privacy.laws import TABLE, GaussianLaw, LaplaceLaw, NoiseLaw, Sensitivity
 from synod.common.protocol.queries.agreements import SumAgreements
-from synod.common.protocol.queries.base import NoisePattern
 from synod.common.protocol.queries.marginals import Grouping, LocalMarginals, SumMarginals, Weights
 from synod.common.protocol.queries.moments import SumMoments, moment_design
+from synod.common.protocol.queries.noise_runs import NoisePattern
 from synod.common.protocol.queries.parents import ChooseParents
 from synod.common.protocol.queries.parsing import QUERIES, check_feasible, query_digest
 from synod.common.protocol.steps import QueryKind, Step

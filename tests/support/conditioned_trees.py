@@ -1,4 +1,4 @@
-"""Conditional distributions and marginals of a model, exact: evidence in the junction tree, elimination on it.
+"""A second way to condition a junction tree, exact: evidence in the tree itself, and elimination on it.
 
 A model is its tree and its clique probabilities. Nothing here is approximate, and nothing reads rows.
 """

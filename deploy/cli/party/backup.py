@@ -16,7 +16,7 @@ from synod.common.protocol.heads import Head
 from synod.common.runtime.errors import invalid
 from synod.common.runtime.files import new_private_file
 from synod.common.runtime.settings import PartySettings, load_settings
-from synod.deploy.cli.party import config_option
+from synod.deploy.cli.party.commands import config_option
 from synod.deploy.cli.terminal import Example, command, say, tell_aside
 from synod.party.operations.backup import write_backup
 

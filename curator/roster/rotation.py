@@ -12,8 +12,9 @@ from synod.common.protocol.rotation import Rotation, read_rotation, sign_rotatio
 from synod.common.runtime.errors import SynodError, check_failed, invalid, refused
 from synod.common.runtime.settings import CuratorSettings
 from synod.common.study.study import CURATOR_NAME
+from synod.curator.party_store import STORE_FILE
 from synod.curator.records import SeenHead
-from synod.curator.store import STORE_FILE, Store
+from synod.curator.store import Store
 
 MOST_ROTATIONS = 64
 IDENTITY_FILE = "identity.pem"

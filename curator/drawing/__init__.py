@@ -1,0 +1,1 @@
+"""New rows of a published model, also under conditions."""

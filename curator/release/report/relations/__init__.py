@@ -1,0 +1,1 @@
+"""How columns go together: what was released about pairs of them, beside the synthetic rows."""

@@ -1,0 +1,1 @@
+"""What `import synod` offers: releases, simulations, drafts, forecasts and evaluations in Python."""

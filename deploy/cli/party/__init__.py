@@ -1,0 +1,1 @@
+"""`synod party`: the party operator's verbs, one file for each kind of work."""

@@ -1,0 +1,105 @@
+"""Values as tables write them: numbers, dates and truths out of texts, or out of the types of Parquet.
+
+What cannot be read is marked, never guessed, and no error quotes it.
+"""
+
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+NO_DAY = np.iinfo(np.int64).min
+TRUE = ("true", "t", "yes", "y", "1", "1.0")
+FALSE = ("false", "f", "no", "n", "0", "0.0")
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+CLOCK = r"(?:[T ][0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?: ?(?:Z|[+-][0-9]{2}:?[0-9]{2}))?)?$"
+DATES = {
+    "ymd": r"^(?P<y>[0-9]{4})[-/.](?P<m>[0-9]{1,2})[-/.](?P<d>[0-9]{1,2})" + CLOCK,
+    "dmy": r"^(?P<d>[0-9]{1,2})[-/.](?P<m>[0-9]{1,2})[-/.](?P<y>[0-9]{4})" + CLOCK,
+    "mdy": r"^(?P<m>[0-9]{1,2})[-/.](?P<d>[0-9]{1,2})[-/.](?P<y>[0-9]{4})" + CLOCK,
+}
+DateOrder = Literal["ymd", "dmy", "mdy"]
+Bools = NDArray[np.bool_]
+
+
+def to_numbers(values: pa.Array, decimal: str = ".") -> NDArray[np.float64]:
+    """Doubles, with NaN where there is no number; with a decimal comma, a text with a point in it is none."""
+    if _is_number(values.type):
+        numbers = values.cast(pa.float64(), safe=False)  # beyond 2**53 is outside of every domain, rounded or not
+        return np.asarray(numbers.fill_null(float("nan")).to_numpy(zero_copy_only=False))
+    trimmed = pc.utf8_trim_whitespace(to_texts(values))
+    if decimal == ",":
+        swapped = pc.replace_substring(trimmed, ",", ".")
+        trimmed = pc.if_else(pc.match_substring(trimmed, ".").fill_null(True), None, swapped)
+    looks_right = pc.match_substring_regex(trimmed, NUMBER)
+    cleaned = pc.if_else(looks_right.fill_null(False), pc.replace_substring_regex(trimmed, r"^\+", ""), None)
+    return np.asarray(cleaned.cast(pa.float64()).fill_null(float("nan")).to_numpy(zero_copy_only=False))
+
+
+def to_days(values: pa.Array, order: DateOrder = "ymd") -> NDArray[np.int64]:
+    """Whole days since 1970-01-01, with `NO_DAY` where there is no date. Of a timestamp it is the date that it names,
+    in the zone that it is written in.
+    """
+    if pa.types.is_timestamp(values.type):
+        local = values if values.type.tz is None else pc.local_timestamp(values)
+        days = pc.floor_temporal(local, unit="day").cast(pa.date32(), safe=False)
+    elif pa.types.is_date(values.type):
+        days = values.cast(pa.date32(), safe=False)
+    else:
+        days = _read_days(pc.utf8_trim_whitespace(to_texts(values)), order)
+    whole = days.cast(pa.int32()).cast(pa.int64()).fill_null(NO_DAY)
+    return np.asarray(whole.to_numpy(zero_copy_only=False))
+
+
+def _read_days(texts: pa.Array, order: DateOrder) -> pa.Array:
+    """Dates of texts by whole numbers alone: a day that its month does not have is no date."""
+    found = pc.extract_regex(texts, DATES[order])
+    parts = [_whole_numbers(found, name) for name in ("y", "m", "d")]
+    year, month, day = parts
+    leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+    lengths = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
+    in_year = (month >= 1) & (month <= 12) & (year >= 1)
+    known = np.where(in_year, month, 0)
+    is_date = in_year & (day >= 1) & (day <= lengths[known] + (leap & (known == 2)))
+    months = np.where(is_date, (year - 1970) * 12 + month - 1, 0).astype("datetime64[M]")
+    days = months.astype("datetime64[D]").astype(np.int64) + np.where(is_date, day - 1, 0)
+    return pa.array(days.astype(np.int32), mask=~is_date).cast(pa.date32())
+
+
+def _whole_numbers(found: pa.Array, name: str) -> NDArray[np.int64]:
+    digits = pc.if_else(found.is_valid(), found.field(name), "0")
+    return np.asarray(digits.cast(pa.int64()).to_numpy(zero_copy_only=False))
+
+
+def to_truths(values: pa.Array) -> tuple[Bools, Bools]:
+    """Which values are true, and which are neither true nor false."""
+    if pa.types.is_boolean(values.type):
+        texts = pc.if_else(values, "true", "false")
+    elif _is_number(values.type):
+        numbers = to_numbers(values)
+        return numbers == 1, (numbers != 0) & (numbers != 1)
+    else:
+        texts = pc.utf8_lower(pc.utf8_trim_whitespace(to_texts(values)))
+    true = pc.is_in(texts, value_set=pa.array(TRUE)).to_numpy(zero_copy_only=False)
+    false = pc.is_in(texts, value_set=pa.array(FALSE)).to_numpy(zero_copy_only=False)
+    return true, ~(true | false)
+
+
+def to_texts(values: pa.Array) -> pa.Array:
+    """Texts, and null for all where the type has none: Arrow's own errors quote a value, so none may come out."""
+    try:
+        return values.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        return pa.nulls(len(values), pa.string())
+
+
+def decoded(values: pa.Array) -> pa.Array:
+    """A column of a dictionary as a plain one."""
+    return values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean)
+    return any(test(kind) for test in tests)
