@@ -66,8 +66,12 @@ class ContainerDaemons:
 
     def start_party(self, member: Member) -> None:
         """Starts one party's daemon."""
-        self._create(member.name, bundle_party(self.paths, member))
+        self.create_party(member)
         docker("start", self.container(member.name))
+
+    def create_party(self, member: Member) -> None:
+        """One party's container with its files, not started yet."""
+        self._create(member.name, bundle_party(self.paths, member))
 
     def await_curator(self) -> None:
         """Waits until the curator serves."""

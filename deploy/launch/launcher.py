@@ -21,6 +21,7 @@ from synod.party.table.encode import Misfit, TableError, Unit, read_table
 from synod.v1 import study_pb2 as pb
 
 POLL_SECONDS = 0.2
+PATIENCE_SECONDS = 120.0  # with a curator that does not answer
 Progress = Callable[[pb.StudyStatus], None]
 
 
@@ -61,7 +62,7 @@ def launch(
         with closing(OperatorClient(load_settings(OperatorSettings, paths.operator_config))) as client:
             client.submit(resolved)
             daemons.start_parties()
-            for status in follow(client, resolved.name):
+            for status in follow(client, resolved.name, meanwhile=daemons.check):
                 progress(status)
                 _refuse_refusals(status, paths, resolved, show_values=show_values)
                 daemons.check()
@@ -75,12 +76,14 @@ def _tell_formats(paths: SitePaths, tell: Callable[[str], None]) -> None:
             tell(f"{member.table.name} is read as {describe_format(member.layout)}.")
 
 
-def follow(client: OperatorClient, name: str) -> Iterator[pb.StudyStatus]:
+def follow(
+    client: OperatorClient, name: str, *, meanwhile: Callable[[], None] = lambda: None
+) -> Iterator[pb.StudyStatus]:
     """How a study stands, again and again until it is published; raises if it is aborted, or the curator does not go
-    on with it.
+    on with it. One that restarts or is busy is asked again for a while; `meanwhile` may raise what is known of it here.
     """
     while True:
-        (status,) = client.status(name)
+        status = _ask_patiently(client, name, meanwhile)
         yield status
         if status.state == pb.STUDY_STATE_PUBLISHED:
             return
@@ -92,6 +95,20 @@ def follow(client: OperatorClient, name: str) -> Iterator[pb.StudyStatus]:
                 f"the curator does not go on with {name}: {status.halted}",
                 "See its log, which `synod launch --state DIR` keeps. A restarted curator goes on where the study is.",
             )
+        time.sleep(POLL_SECONDS)
+
+
+def _ask_patiently(client: OperatorClient, name: str, meanwhile: Callable[[], None]) -> pb.StudyStatus:
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            (status,) = client.status(name)
+        except SynodError as error:
+            if error.code is not Code.UNREACHABLE or time.monotonic() > until:
+                raise
+        else:
+            return status
+        meanwhile()
         time.sleep(POLL_SECONDS)
 
 

@@ -19,6 +19,7 @@ from synod.common.protocol.plan import plan_study
 from synod.common.runtime.errors import SynodError
 from synod.common.runtime.settings import OperatorSettings, load_settings
 from synod.common.study.study import Study, parse_study
+from synod.deploy.launch.bundles import GIVEN, KEPT
 from synod.deploy.launch.containers import IMAGE, ContainerDaemons, container_daemons
 from synod.deploy.launch.docker import docker
 from synod.deploy.launch.operator import OperatorClient
@@ -27,6 +28,20 @@ from synod.v1 import study_pb2 as pb
 from tests.support.daemons import until
 from tests.support.studies import binary, integer, study_document
 
+DYING = """
+import importlib, os, signal, sys
+from synod.deploy.cli.main import main
+module, function, number = sys.argv.pop(1).split(":")
+holder, calls = importlib.import_module(module), []
+original = getattr(holder, function)
+def wrapped(*args, **kwargs):
+    calls.append(1)
+    if len(calls) == int(number):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return original(*args, **kwargs)
+setattr(holder, function, wrapped)
+main()
+"""
 QUESTIONS = 20
 RUN_SECONDS = 240.0
 SURVEY = study_document(
@@ -101,6 +116,29 @@ class Fleet:
         self.daemons.start_party(self.member(late))
         until(f"the study waits for {party}", lambda: self.awaited() == [party], seconds=RUN_SECONDS)
         assert self.status().state == pb.STUDY_STATE_RUNNING
+
+    def start_dying(self, party: str, module: str, function: str, *, number: int) -> None:
+        """Starts a party's daemon so that it is killed, as by `kill -9`, when it calls a function for the n-th time."""
+        self._start_as(party, "--entrypoint", "python", after=["-c", DYING, f"{module}:{function}:{number}"])
+
+    def replace(self, party: str) -> None:
+        """A new container of a party's daemon over the volumes of the old one."""
+        self._start_as(party)
+
+    def _start_as(self, party: str, *options: str, after: Sequence[str] = ()) -> None:
+        container = self.daemons.container(party)
+        if not docker("volume", "ls", "--quiet", "--filter", f"name={container}-kept"):
+            self.daemons.create_party(self.member(party))
+        docker("rm", "--force", container)
+        docker(
+            "run", "--detach", "--name", container, "--label", self.daemons.label, "--network", container,
+            "--tmpfs", "/run/synod:uid=10001,gid=10001,mode=0700", *options, *self._volumes(party), self.daemons.image,
+            *after, "party", "serve", "--config", f"{GIVEN}/party.yaml",
+        )  # fmt: skip
+
+    def _volumes(self, party: str) -> list[str]:
+        container = self.daemons.container(party)
+        return ["--volume", f"{container}-kept:{KEPT}", "--volume", f"{container}-given:{GIVEN}:ro"]
 
     def kill(self, *names: str) -> None:
         """SIGKILL."""
@@ -195,15 +233,29 @@ class Fleet:
         verify_release(folder, None)
         plan = plan_study(self.study)
         for party in self.parties:
-            ledger = until(f"{party} closes the study", lambda party=party: self._closed_ledger(party))  # type: ignore[misc]
+            ledger = self.closed_ledger(party)
             (entry,) = ledger["studies"]
             charged = [(charge["label"], charge["cost"]) for charge in entry["charges"]]
             assert charged == [(step.label, str(step.cost)) for step in plan.steps_of(party)]
             assert ledger["spent"] == str(plan.cost_of(party))
 
-    def _closed_ledger(self, party: str) -> dict[str, Any] | None:
-        ledger = self.ledger(party)
-        return ledger if ledger["studies"][0]["state"] == "published" else None
+    def closed_ledger(self, party: str) -> dict[str, Any]:
+        """A party's ledger when it knows that the study is published."""
+
+        def closed() -> dict[str, Any] | None:
+            ledger = self.ledger(party)
+            return ledger if ledger["studies"][0]["state"] == "published" else None
+
+        return dict(until(f"{party} closes the study", closed))
+
+    def kept_ledger(self, party: str) -> dict[str, Any]:
+        """The ledger on the volume of a party whose container has ended."""
+        config = f"{GIVEN}/party.yaml"
+        told = docker(
+            "run", "--rm", "--network", "none", *self._volumes(party), self.daemons.image,
+            "party", "ledger", "--json", "--config", config,
+        )  # fmt: skip
+        return dict(json.loads(told))
 
 
 @contextmanager

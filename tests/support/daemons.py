@@ -21,6 +21,7 @@ from typing import Any
 import yaml
 
 from synod.common.protocol.plan import plan_study
+from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.settings import OperatorSettings, PartySettings, load_settings
 from synod.common.study.study import Study, parse_study
 from synod.deploy.launch.operator import OperatorClient
@@ -38,11 +39,15 @@ MakeSite = Callable[..., "Site"]
 
 
 def until(what: str, check: Callable[[], Any], *, seconds: float = WAIT_SECONDS) -> Any:
-    """Waits for a true value, and returns it."""
+    """Waits for a true value, and returns it; nobody answering is not one yet."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if value := check():
-            return value
+        try:
+            if value := check():
+                return value
+        except SynodError as error:
+            if error.code is not Code.UNREACHABLE:
+                raise
         time.sleep(POLL_SECONDS)
     raise AssertionError(f"waited {seconds:.0f} s in vain for: {what}")
 
@@ -197,16 +202,25 @@ class Site:
     def await_state(
         self, state: "pb.StudyState.ValueType", name: str = "", *, seconds: float = WAIT_SECONDS
     ) -> pb.StudyStatus:
-        """Waits until a study is in a state, and returns its status; any other end of the study is a failure."""
+        """Waits until a study is in a state, and returns its status; any other end of the study is a failure. A busy
+        machine's curator may take longer over a call than an operator waits: it is asked again.
+        """
         end = time.monotonic() + seconds
+        last: pb.StudyStatus | SynodError | None = None
         with self.operator() as client:
             while time.monotonic() < end:
-                (status,) = client.status(name or self.study.name)
-                if status.state == state:
-                    return status
-                assert status.state not in (pb.STUDY_STATE_ABORTED, pb.STUDY_STATE_PUBLISHED), status
+                try:
+                    (last,) = client.status(name or self.study.name)
+                except SynodError as error:
+                    if error.code is not Code.UNREACHABLE:
+                        raise
+                    last = error
+                else:
+                    if last.state == state:
+                        return last
+                    assert last.state not in (pb.STUDY_STATE_ABORTED, pb.STUDY_STATE_PUBLISHED), last
                 time.sleep(POLL_SECONDS)
-        raise AssertionError(f"the study did not become {pb.StudyState.Name(state)}: {status}")
+        raise AssertionError(f"the study did not become {pb.StudyState.Name(state)}: {last}")
 
     def await_closed(self, study: Study | None = None, parties: Sequence[str] = ()) -> None:
         """Waits until the ledgers know of a study's end."""
