@@ -5,6 +5,8 @@ the study. Nothing is retried by itself, or one bad party could drain everyone's
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,20 +28,38 @@ from synod.common.study.study import Study
 SOMEBODY = "some party's answer is not sound"
 
 
-def check_header(
-    party: str, submission: Submission, *, study: Study, transcript: Transcript, query: AnyQuery, step: Step
-) -> None:
+@dataclass(frozen=True, slots=True)
+class AskedRound:
+    """A round, with what every answer to it is bound to: T and Q, which are as long to hash as the roster is."""
+
+    study: Study
+    transcript: Transcript
+    step: Step
+    query: AnyQuery
+    transcript_hash: bytes
+    query_hash: bytes
+
+    @classmethod
+    def bind(cls, study: Study, transcript: Transcript, step: Step, query: AnyQuery) -> Self:
+        """Hashes both, once for all parties."""
+        return cls(study, transcript, step, query, transcript.digest(study), query_digest(query, step, study))
+
+    def identity_of(self, party: str) -> bytes:
+        """The key with which a party of the roster has enrolled."""
+        return self.transcript.enrolments[self.study.index_of(party)].identity
+
+
+def check_header(party: str, submission: Submission, asked: AskedRound) -> None:
     """Checks 1 to 3 on a submission's header, before any of its bytes are taken."""
+    study, step, query, public = asked.study, asked.step, asked.query, asked.transcript.key
     # 1. sender on the roster and signature valid
-    identities = {enrolment.name: enrolment.identity for enrolment in transcript.enrolments}
     if party not in answerers_of(query, step, study):
         raise check_failed(f"{party} has no part in round {step.label}.")
     statement = submission.statement(party)
-    require_signature(identities[party], "answer", statement, submission.signature, signer=party)
+    require_signature(asked.identity_of(party), "answer", statement, submission.signature, signer=party)
     # 2. T, round, Q and key id match
-    public = transcript.key
     bound = (submission.transcript, submission.label, submission.query, submission.key_id.hex())
-    if bound != (transcript.digest(study), step.label, query_digest(query, step, study), public.key_id):
+    if bound != (asked.transcript_hash, step.label, asked.query_hash, public.key_id):
         raise check_failed(f"the answer of {party} is bound to another transcript, round, query or key.")
     # 3. vector length
     if submission.length not in answer_bytes(party, query, step, study, public):
@@ -55,15 +75,14 @@ def answer_bytes(party: str, query: AnyQuery, step: Step, study: Study, public: 
     return query.answer_bytes(study, party)
 
 
-def check_payload(
-    party: str, submission: Submission, payload: bytes, *, query: AnyQuery, step: Step, study: Study, public: PublicKey
-) -> None:
+def check_payload(party: str, submission: Submission, payload: bytes, asked: AskedRound) -> None:
     """The payload is what the header says, and check 4, or what takes its place where the answer is in the clear."""
+    study, step, query = asked.study, asked.step, asked.query
     if len(payload) != submission.length or digest_of(payload) != submission.digest:
         raise check_failed(f"the answer of {party} is not the one that its header describes.")
     # 4. each ciphertext in range and coprime to n
     if isinstance(query, SumQuery):
-        check_ciphertexts(public, payload, query.terms(step, study).layout(study.key_bits).ciphertexts)
+        check_ciphertexts(asked.transcript.key, payload, query.terms(step, study).layout(study.key_bits).ciphertexts)
         return
     try:
         query.read_answer(payload, study, party)

@@ -5,10 +5,10 @@ as far as the identity that the roster pins has signed.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
+from typing import TypeVar
 
 from synod.common.crypto.canonical import canonical_bytes
 from synod.common.crypto.identity import fingerprint
@@ -22,20 +22,19 @@ from synod.common.protocol.notices import (
     sign_end,
 )
 from synod.common.protocol.plan import plan_study
-from synod.common.protocol.queries.parsing import AnyQuery, answerers_of, query_digest, read_query
+from synod.common.protocol.queries.parsing import AnyQuery, answerers_of, read_query
 from synod.common.protocol.signed_query import SignedQuery
-from synod.common.protocol.steps import Step
 from synod.common.protocol.submission import AnsweredStep, Submission
-from synod.common.protocol.transcript import Enrolment, Transcript, check_enrolment, read_transcript
+from synod.common.protocol.transcript import Enrolment, check_enrolment, read_transcript
 from synod.common.runtime.errors import Code, SynodError, check_failed
-from synod.curator.checks import check_account, check_header, check_payload
+from synod.curator.checks import AskedRound, check_account, check_header, check_payload
 from synod.curator.context import Context
 from synod.curator.events.event import EventKind, event_of
 from synod.curator.records import PendingStudy, SeenHead, State, StudyRecord
 from synod.curator.roster.losses import lose_revoked
 from synod.curator.roster.rotation import Witnessed, followed_by, follows, learn_rotations, witness
 
-MOST_TRANSCRIPTS = 16
+T = TypeVar("T")
 
 
 class MoveKind(Enum):
@@ -62,7 +61,7 @@ TOLD = {
 """Reasons that end a study, in the words that others are told."""
 
 
-MOST_QUERIES = 64
+MOST_ROUNDS = 64
 MOST_CLOSING_MOVES = 64  # in one reply; the others come as these are acknowledged
 CLOSING_MOVES = {State.PUBLISHED: MoveKind.CLOSE_PUBLISHED, State.ABORTED: MoveKind.CLOSE_ABORTED}
 
@@ -91,16 +90,6 @@ class Notice:
     signature: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class OpenRound:
-    """A round that a party may answer now, with what its answer must be bound to."""
-
-    record: StudyRecord
-    transcript: Transcript
-    step: Step
-    query: AnyQuery
-
-
 class PartyHandler:
     """The curator's side of a party's calls."""
 
@@ -108,7 +97,7 @@ class PartyHandler:
         self._context = context
         self._store = context.store
         self._queries: dict[tuple[bytes, str], AnyQuery] = {}
-        self._read_transcript = lru_cache(maxsize=MOST_TRANSCRIPTS)(read_transcript)  # as long as the roster
+        self._rounds: dict[tuple[bytes, str], AskedRound] = {}
 
     def see(self, party: str, identity: bytes, head: SeenHead) -> str:
         """Notes that a party called, and the head of its ledger if that is signed by an identity of a roster; returns
@@ -211,7 +200,7 @@ class PartyHandler:
         approved = event_of(EventKind.APPROVED, record.study, now=now, party=enrolment.name, enrolled=enrolled)
         self._context.tell(approved)
 
-    def open_round(self, party: str, submission: Submission) -> OpenRound:
+    def open_round(self, party: str, submission: Submission) -> AskedRound:
         """The round that a submission is for, its header checked (1 to 3).
 
         A submission that is stored already is welcome again, even after the study's end: the reply may be lost.
@@ -223,11 +212,9 @@ class PartyHandler:
         has_ended = record.outcome is not None and not self.is_stored(party, submission)
         if envelope is None or submission.label not in labels or has_ended:
             raise SynodError(Code.NOT_READY, f"{record.study.name} has no such round open.")
-        transcript = self._read_transcript(envelope)
-        step = plan_study(record.study).step(submission.label)
-        query = self._query(record, step.label)
-        check_header(party, submission, study=record.study, transcript=transcript, query=query, step=step)
-        return OpenRound(record, transcript, step, query)
+        asked = self._round(record, submission.label, envelope)
+        check_header(party, submission, asked)
+        return asked
 
     def is_stored(self, party: str, submission: Submission) -> bool:
         """Whether this very submission is stored."""
@@ -235,24 +222,30 @@ class PartyHandler:
 
     def _query(self, record: StudyRecord, label: str) -> AnyQuery:
         """The query of a round, read once: what the log holds of a round never changes."""
-        known = self._queries.get((record.study_hash, label))
-        if known is None:
-            known = read_query(json.loads(self._store.query(record.study_hash, label)), record.study)
-            if len(self._queries) >= MOST_QUERIES:
-                self._queries.clear()
-            self._queries[record.study_hash, label] = known
-        return known
+        return _remember(
+            self._queries,
+            (record.study_hash, label),
+            lambda: read_query(json.loads(self._store.query(record.study_hash, label)), record.study),
+        )
 
-    def check(self, party: str, submission: Submission, asked: OpenRound, payload: bytes) -> None:
+    def _round(self, record: StudyRecord, label: str, envelope: bytes) -> AskedRound:
+        """A round under the study's transcript, of which there is one."""
+        study = record.study
+        return _remember(
+            self._rounds,
+            (record.study_hash, label),
+            lambda: AskedRound.bind(
+                study, read_transcript(envelope), plan_study(study).step(label), self._query(record, label)
+            ),
+        )
+
+    def check(self, party: str, submission: Submission, asked: AskedRound, payload: bytes) -> None:
         """Checks an answer's bytes (4) and its countersignature; slow for a large answer, and free of side effects."""
         if self.is_stored(party, submission):
             return
-        study = asked.record.study
-        check_payload(
-            party, submission, payload, query=asked.query, step=asked.step, study=study, public=asked.transcript.key
-        )
-        identity = asked.transcript.enrolments[study.index_of(party)].identity
-        check_account(party, submission, self._steps_so_far(party, asked), identity, asked.transcript.curator)
+        check_payload(party, submission, payload, asked)
+        steps, curator = self._steps_so_far(party, asked), asked.transcript.curator
+        check_account(party, submission, steps, asked.identity_of(party), curator)
 
     def accept(self, party: str, submission: Submission, payload: bytes) -> None:
         """Stores a checked answer, once (5)."""
@@ -274,17 +267,12 @@ class PartyHandler:
             raise SynodError(Code.NOT_READY, f"not all parties of {record.study.name} have enrolled yet.")
         return envelope
 
-    def _steps_so_far(self, party: str, asked: OpenRound) -> list[AnsweredStep]:
+    def _steps_so_far(self, party: str, asked: AskedRound) -> list[AnsweredStep]:
         steps: list[AnsweredStep] = []
-        for step in plan_study(asked.record.study).steps_of(party):
+        for step in plan_study(asked.study).steps_of(party):
             if step.label == asked.step.label:
-                return [
-                    *steps,
-                    AnsweredStep(
-                        step.label, query_digest(asked.query, asked.step, asked.record.study).hex(), step.cost
-                    ),
-                ]
-            earlier = self._store.submission(asked.record.study_hash, step.label, party)
+                return [*steps, AnsweredStep(step.label, asked.query_hash.hex(), step.cost)]
+            earlier = self._store.submission(asked.transcript.study_hash, step.label, party)
             if earlier is None:
                 raise check_failed(f"{party} has not answered the round {step.label} yet.")
             steps.append(AnsweredStep(step.label, earlier.query.hex(), step.cost))
@@ -336,3 +324,12 @@ class PartyHandler:
 
 def _is_on_roster(party: str, record: StudyRecord) -> bool:
     return any(entry.name == party for entry in record.study.roster)
+
+
+def _remember(known: dict[tuple[bytes, str], T], key: tuple[bytes, str], make: Callable[[], T]) -> T:
+    """What is known by a study and a label, or is made now; few are kept."""
+    if key not in known:
+        if len(known) >= MOST_ROUNDS:
+            known.clear()
+        known[key] = make()
+    return known[key]

@@ -14,8 +14,9 @@ from synod.common.protocol.submission import Submission
 from synod.common.protocol.transcript import PROTOCOL, Enrolment
 from synod.common.runtime.errors import Code, SynodError, invalid
 from synod.common.runtime.wire import CHUNK_BYTES, UPLOAD_SECONDS, caller_name, chunks_of, replies, streams
+from synod.curator.checks import AskedRound
 from synod.curator.context import Context
-from synod.curator.party_handler import DocumentKind, MoveKind, Notice, OpenRound, PartyHandler
+from synod.curator.party_handler import DocumentKind, MoveKind, Notice, PartyHandler
 from synod.curator.records import SeenHead
 from synod.curator.study_handler import StudyHandler
 from synod.curator.uploads import Upload, Uploads
@@ -153,7 +154,7 @@ class PartyServicer(rpc.PartyServiceServicer):
                     await self._take(party, submission, asked, upload)
         return pb.SubmitResponse(digest=submission.digest)
 
-    async def _take(self, party: str, submission: Submission, asked: OpenRound, upload: Upload) -> None:
+    async def _take(self, party: str, submission: Submission, asked: AskedRound, upload: Upload) -> None:
         async with self._checking:
             payload = await asyncio.to_thread(upload.read)
             await asyncio.to_thread(self._handler.check, party, submission, asked, payload)

@@ -12,13 +12,13 @@ CURATOR_CHECKS = (
         ("1: who has no part may answer", "if party not in answerers_of(query, step, study):", "if False:"),
         (
             "1: an answer needs no signature",
-            '    require_signature(identities[party], "answer", statement, submission.signature, signer=party)\n',
-            "",
+            'require_signature(asked.identity_of(party), "answer", statement, submission.signature, signer=party)',
+            "del statement",
         ),
         (
             "2: an answer may be bound to anything",
-            "if bound != (transcript.digest(study), step.label",
-            "if False and bound != (transcript.digest(study), step.label",
+            "if bound != (asked.transcript_hash, step.label",
+            "if False and bound != (asked.transcript_hash, step.label",
         ),
         (
             "3: an answer may have any length",
@@ -30,7 +30,11 @@ CURATOR_CHECKS = (
             "if len(payload) != submission.length or digest_of(payload) != submission.digest:",
             "if False:",
         ),
-        ("4: ciphertexts may be anything", "        check_ciphertexts(public, payload", "        (public, payload"),
+        (
+            "4: ciphertexts may be anything",
+            "        check_ciphertexts(asked.transcript.key, payload",
+            "        (asked, payload",
+        ),
         (
             "an account needs no signature",
             'require_signature(identity, "account", statement, submission.account_signature, signer=party)',

@@ -27,7 +27,7 @@ from synod.common.runtime.settings import CuratorSettings, OperatorSettings, Par
 from synod.common.runtime.yamltext import read_yaml
 from synod.common.study.encoding import codings_of
 from synod.common.study.study import Study, parse_study
-from synod.curator.checks import check_header
+from synod.curator.checks import AskedRound, check_header
 from synod.curator.release.redraw import redraw_rows
 from synod.curator.rpc import read_header
 from synod.deploy.enrolment.kit import read_kit, write_kit
@@ -160,7 +160,7 @@ def read_submission(data: bytes) -> None:
     run = kept_runs()["independent"]
     step = plan_study(run.study).steps[0]
     party, query = step.answerers[0], run.queries[step.label]
-    check_header(party, read_header(header), study=run.study, transcript=run.transcript, query=query, step=step)
+    check_header(party, read_header(header), AskedRound.bind(run.study, run.transcript, step, query))
 
 
 def read_answer(data: bytes) -> None:

@@ -25,6 +25,7 @@ from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.encoding import codings_of
 from synod.common.study.study import Study
 from synod.curator.checks import (
+    AskedRound,
     answer_bytes,
     check_account,
     check_agreements,
@@ -39,7 +40,7 @@ from synod.party.count.moments import sum_moments
 from synod.party.count.tables import exact_counts
 from tests.support.curators import stored_answer
 from tests.support.keys import identity_of, paillier_key, seeded
-from tests.support.parties import PartyUnderTest, make_transcript, open_parties, seal
+from tests.support.parties import PartyUnderTest, make_transcript, open_parties, parties_in_memory, seal
 from tests.support.studies import WIDE_SCHEMA, categorical, draw_columns, make_model, make_study
 
 PUBLIC = paillier_key().public
@@ -76,19 +77,14 @@ class Scenario:
         labels = ["moments", "rows"][: ["moments", "rows"].index(label) + 1] if label in self.queries else []
         return [AnsweredStep(each, self.query_hash(each).hex(), self.step(each).cost) for each in labels]
 
+    def asked(self, label: str) -> AskedRound:
+        return AskedRound.bind(self.study, self.transcript, self.step(label), self.queries[label])
+
     def check_header(self, submission: Submission, party: str = "north", label: str = "moments") -> None:
-        check_header(
-            party,
-            submission,
-            study=self.study,
-            transcript=self.transcript,
-            query=self.queries[label],
-            step=self.step(label),
-        )
+        check_header(party, submission, self.asked(label))
 
     def check_payload(self, submission: Submission, payload: bytes, label: str = "moments") -> None:
-        query, step = self.queries[label], self.step(label)
-        check_payload("north", submission, payload, query=query, step=step, study=self.study, public=PUBLIC)
+        check_payload("north", submission, payload, self.asked(label))
 
 
 @pytest.fixture(scope="module")
@@ -484,9 +480,10 @@ def test_4_a_partys_own_answer_that_is_none_is_refused_by_name() -> None:
     own = OwnTables()
     payload = own.query.write_answer([own.exact[:-1]])
     submission = Submission(b"", b"", own.step.label, b"", b"", len(payload), digest_of(payload))
-    what = {"query": own.query, "step": own.step, "study": own.study, "public": PUBLIC}
+    parties = parties_in_memory(own.study, [draw_columns(own.study, name) for name in own.study.party_names])
+    asked = AskedRound.bind(own.study, make_transcript(own.study, parties), own.step, own.query)
     sentence = f"the answer of {own.name} to round {own.step.label} is not sound: .* one count for each cell"
-    failed(lambda: check_payload(own.name, submission, payload, **what), sentence)  # type: ignore[arg-type]
+    failed(lambda: check_payload(own.name, submission, payload, asked), sentence)
 
 
 def test_6_marginals_that_disagree_are_found() -> None:

@@ -280,7 +280,7 @@ def test_a_rounds_query_is_read_once_however_many_answer(
 def test_queries_that_are_kept_are_few_and_never_mixed_up(
     handler: PartyHandler, context: Context, study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handler_module, "MOST_QUERIES", 2)
+    monkeypatch.setattr(handler_module, "MOST_ROUNDS", 2)
     studies = [study, *(make_study(name=f"study-{i}", rows=(40 + i, 50, 60)) for i in range(4))]
     for number, other in enumerate(studies):
         context.store.add_study(other, now=9)
