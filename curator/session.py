@@ -26,7 +26,7 @@ from synod.curator.context import Context, Gathering
 from synod.curator.methods.base import publish
 from synod.curator.records import State
 from synod.curator.release.files import VERSIONS_NOTE, write_release
-from synod.curator.release.versions import current_versions
+from synod.curator.release.versions import current_versions, use_one_thread
 from synod.curator.roster.losses import absent_parties, present_places
 
 log = logging.getLogger("synod.curator")
@@ -64,6 +64,7 @@ class Session:
             return
 
     async def _run_once(self) -> None:
+        use_one_thread()
         await self.remember(VERSIONS_NOTE, current_versions)
         await self._fix_transcript()
         seed = await self._seed()

@@ -26,6 +26,7 @@ from synod.common.study.study import Study
 from synod.curator.methods.base import Publication, publisher_of
 from synod.curator.release.files import CSV_FILE, MODEL_FILE, PARQUET_FILE, decode_table
 from synod.curator.release.rerun import Found, check_sums, rerun_recipe
+from synod.curator.release.versions import use_one_thread
 
 LARGEST_MODEL_BYTES = 1 << 30
 
@@ -55,6 +56,7 @@ def check_release(folder: Path, trust: Trust | None, *, recompute: bool = True) 
     model and seed give, or that the parties drew and signed; 4. both tables hold the same rows; 5. the model is that of
     the signed query, where parties drew from it; 6. with `recompute`, the method run again gives all of it.
     """
+    use_one_thread()
     # 1
     verdict = verify_release(folder, trust)
     study, model = verdict.study, read_model(folder, verdict.study)

@@ -13,10 +13,19 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 PACKAGES = ("synod-dp", "numpy", "pyarrow", "phe", "gmpy2", "cryptography", "grpcio")
 COMPUTING = ("synod-dp", "python", "numpy", "arithmetic")
 """What decides the bytes that a recipe computes."""
+
+
+@cache
+def use_one_thread() -> None:
+    """From here on this process does its linear algebra on one thread: with more of them sums are added up in another
+    order, so that the last bits would depend on how many cores a machine has, or lets a process have.
+    """
+    threadpool_limits(limits=1, user_api="blas")
 
 
 def current_versions() -> dict[str, str]:
@@ -46,8 +55,9 @@ def find_differences(stated: Mapping[str, Any]) -> list[str]:
 @cache
 def hash_arithmetic() -> str:
     """A hash of the last bits of what the functions that recipes use give for fixed numbers: it says how this machine's
-    processor, its number of cores and its libraries round, and nothing else about it.
+    processor and its libraries round on one thread, and nothing else about it.
     """
+    use_one_thread()
     line = np.modf(np.arange(1, 1 << 16) * math.sqrt(2))[0] + 2.0**-20
     square = line[: 224 * 224].reshape(224, 224)
     signs = square - 0.5

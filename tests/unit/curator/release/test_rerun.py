@@ -84,6 +84,23 @@ def test_kept_releases_on_another_processor() -> None:
     assert explained <= 1, "hpdp-dp alone fits by simulation, which rounding may tip"
 
 
+def test_how_many_cores_there_are_changes_no_bit() -> None:
+    """A recipe that needs eigenvectors came out otherwise on two threads, and its release was refused."""
+    script = (
+        "import hashlib, numpy; from synod.curator.release.versions import hash_arithmetic, use_one_thread\n"
+        "use_one_thread(); print(hash_arithmetic())\n"
+        "signs = numpy.modf(numpy.arange(1, 150 * 150 + 1) * 2**0.5)[0].reshape(150, 150) - 0.5\n"
+        "print(hashlib.sha256(numpy.linalg.eigh(signs.T @ signs)[1].tobytes()).hexdigest())\n"
+    )
+
+    def told(threads: int) -> str:
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": str(threads)}
+        command = [sys.executable, "-c", script]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True).stdout
+
+    assert told(1) == told(2)
+
+
 # The log
 
 
