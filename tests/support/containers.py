@@ -29,17 +29,17 @@ from tests.support.daemons import until
 from tests.support.studies import binary, integer, study_document
 
 DYING = """
-import importlib, os, sys
+import functools, importlib, os, sys
 from synod.deploy.cli.main import main
-module, function, number = sys.argv.pop(1).split(":")
-holder, calls = importlib.import_module(module), []
-original = getattr(holder, function)
+module, name, when = sys.argv.pop(1).split(":")
+*owners, name = name.split(".")
+owner = functools.reduce(getattr, owners, importlib.import_module(module))
+original = getattr(owner, name)
 def wrapped(*args, **kwargs):
-    calls.append(1)
-    if len(calls) == int(number):
-        os._exit(137)  # as by `kill -9`, which a container's first process cannot do to itself
-    return original(*args, **kwargs)
-setattr(holder, function, wrapped)
+    if when == "after":
+        original(*args, **kwargs)
+    os._exit(137)  # as by `kill -9`, which a container's first process cannot do to itself
+setattr(owner, name, wrapped)
 main()
 """
 QUESTIONS = 20
@@ -117,23 +117,22 @@ class Fleet:
         until(f"the study waits for {party}", lambda: self.awaited() == [party], seconds=RUN_SECONDS)
         assert self.status().state == pb.STUDY_STATE_RUNNING
 
-    def start_dying(self, party: str, module: str, function: str, *, number: int) -> None:
-        """Starts a party's daemon so that it is killed, as by `kill -9`, when it calls a function for the n-th time."""
-        self._start_as(party, "--entrypoint", "python", after=["-c", DYING, f"{module}:{function}:{number}"])
+    def start_dying(self, party: str, point: str) -> None:
+        """Starts a party's daemon so that it ends, as by `kill -9`, at `module:function:before`, or `after`."""
+        self.daemons.create_party(self.member(party))
+        self._run(party, "--entrypoint", "python", program=["-c", DYING, point])
 
-    def replace(self, party: str) -> None:
-        """A new container of a party's daemon over the volumes of the old one."""
-        self._start_as(party)
+    def start_over(self, party: str) -> None:
+        """A new container over the volumes of one that has ended."""
+        self._run(party)
 
-    def _start_as(self, party: str, *options: str, after: Sequence[str] = ()) -> None:
+    def _run(self, party: str, *options: str, program: Sequence[str] = ()) -> None:
         container = self.daemons.container(party)
-        if not docker("volume", "ls", "--quiet", "--filter", f"name={container}-kept"):
-            self.daemons.create_party(self.member(party))
-        docker("rm", "--force", container)
+        docker("rm", container)
         docker(
             "run", "--detach", "--name", container, "--label", self.daemons.label, "--network", container,
             "--tmpfs", "/run/synod:uid=10001,gid=10001,mode=0700", *options, *self._volumes(party), self.daemons.image,
-            *after, "party", "serve", "--config", f"{GIVEN}/party.yaml",
+            *program, "party", "serve", "--config", f"{GIVEN}/party.yaml",
         )  # fmt: skip
 
     def _volumes(self, party: str) -> list[str]:

@@ -18,7 +18,8 @@ from synod.party.count.tables import exact_counts
 from synod.party.table.encode import read_table
 
 SIGMAS = 6.0  # fresh noise must never fail a test by chance
-KURTOSIS_OF_LAPLACE = 5.0  # of squares: no law that is used here spreads more
+SPREAD = {"Laplace": 5.0, "Gaussian": 2.0}
+"""The variance of a square of noise, as a multiple of its squared mean; of sums of shares it is no more."""
 
 
 def squares_to_promise(folder: Path, verdict: Verdict, label: str, tables: Mapping[str, Path]) -> NDArray[np.float64]:
@@ -44,7 +45,6 @@ def squares_to_promise(folder: Path, verdict: Verdict, label: str, tables: Mappi
     return np.asarray(np.square((released - exact).astype(float)) / promised)
 
 
-def may_be(squares: NDArray[np.float64], factor: float = 1.0) -> bool:
+def may_be(squares: NDArray[np.float64], law: str, factor: float = 1.0) -> bool:
     """Whether the noise may have `factor` times the promised variance."""
-    spread = SIGMAS * sqrt(KURTOSIS_OF_LAPLACE / len(squares))
-    return bool(abs(squares.mean() / factor - 1) < spread)
+    return bool(abs(squares.mean() / factor - 1) < SIGMAS * sqrt(SPREAD[law] / len(squares)))
