@@ -54,7 +54,7 @@ coverage: COVERAGE := --cov --cov-report=term:skip-covered
 coverage: test
 
 test-slow: $(STAMP)
-	$(BIN)/pytest -q -m "slow or docker" -n 2 --dist loadscope tests
+	$(BIN)/pytest -q -m "slow or docker" -n 2 --dist loadscope --durations=30 tests
 
 # Breaks a copy of the program in each of the ways that tests/mutants lists: a test must fail each time.
 mutants: $(STAMP)
