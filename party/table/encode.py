@@ -115,7 +115,7 @@ def _add_examples(seen: dict[str, None], values: pa.Array, where: Bools) -> None
 def _encode(coding: Coding, values: pa.Array, layout: CsvFormat) -> tuple[Codes, dict[str, Bools]]:
     """Codes of one batch of one column, and which rows break which rule."""
     attribute = coding.attribute
-    is_null = values.is_null().to_numpy(zero_copy_only=False)
+    is_null = _nulls_of(values)
     broken: dict[str, Bools] = {}
     if isinstance(attribute, TruthAttribute):
         true, outside = to_truths(values)
@@ -136,6 +136,12 @@ def _encode(coding: Coding, values: pa.Array, layout: CsvFormat) -> tuple[Codes,
         as_null = is_null | outside if attribute.out_of_domain == "null" else is_null
         codes[as_null] = coding.null_code
     return codes, broken
+
+
+def _nulls_of(values: pa.Array) -> Bools:
+    if values.null_count == 0:
+        return np.zeros(len(values), dtype=bool)
+    return np.asarray(values.is_null().to_numpy(zero_copy_only=False))
 
 
 def _kind(attribute: PlainAttribute) -> str:
@@ -164,9 +170,11 @@ def _encode_range(coding: Coding, values: pa.Array, layout: CsvFormat) -> tuple[
         not_a_number |= np.where(np.isfinite(numbers), numbers != np.rint(numbers), False)
     assert not isinstance(attribute, CategoricalAttribute)
     low, high = float(attribute.min), float(attribute.max)
-    numbers = np.where(not_a_number, low, numbers)
+    if not_a_number.any():
+        numbers = np.where(not_a_number, low, numbers)
     outside = (numbers < low) | (numbers > high)
-    return encode_numbers(coding, np.clip(numbers, low, high)), outside, not_a_number
+    inside = np.clip(numbers, low, high) if outside.any() else numbers
+    return encode_numbers(coding, inside), outside, not_a_number
 
 
 def _unit_names(values: pa.Array) -> pa.Array:
