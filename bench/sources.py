@@ -141,7 +141,7 @@ class Meter:
         peak = re.search(r"VmHWM:\s+([0-9]+) kB", status)
         assert peak is not None
         self.found[f"{part}_peak_mib"] = int(peak[1]) / 2**10
-        self.digest.update(np.ascontiguousarray(result))
+        self.digest.update(result.tobytes())
 
 
 def measure_source(name: str, path: Path, rows: int) -> dict[str, Any]:
@@ -171,7 +171,8 @@ def _keep(folder: Path, snapshot: Snapshot) -> NDArray[np.int64]:
     return np.frombuffer(digest, dtype=np.int64)
 
 
-def _load(folder: Path, study: Study) -> Snapshot:
+def _load(folder: Path, study: Study) -> Any:
+    """The snapshot as a daemon loads it; what type it has differs between checkouts."""
     return load_snapshot(folder, study, _digest_path(folder).read_bytes(), seal=bytes)
 
 

@@ -6,6 +6,7 @@ once, chunk by chunk, and takes memory for one chunk.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,31 @@ from synod.common.study.features import features_of
 from synod.common.study.study import Study
 
 BIT = np.dtype(np.uint8)
+
+
+class LastRows:
+    """A column that keeps the rows it was last asked for: all bits of a code are made of codes that are read once."""
+
+    def __init__(self, codes: CodeColumn) -> None:
+        self._codes = codes
+        self._last: tuple[slice, Any] | None = None
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its codes."""
+        return self._codes.dtype
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def __getitem__(self, rows: slice, /) -> Any:
+        if self._last is None or self._last[0] != rows:
+            self._last = rows, self._codes[rows]
+        return self._last[1]
+
+    def tolist(self) -> Any:
+        """All codes."""
+        return self._codes.tolist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +106,7 @@ def group_codes(codes: CodeColumn, groups: Sequence[int], size: int) -> GroupedC
 def feature_columns(study: Study, columns: Sequence[CodeColumn]) -> list[CodeColumn]:
     """The features of a table of codes, in the study's order: what `FeatureSpace.encode` gives, in slices."""
     is_gray = study.method.feature_encoding == "gray"
+    columns = [LastRows(codes) for codes in columns]
     found: list[CodeColumn] = []
     for feature in features_of(study):
         codes = columns[feature.attribute]
