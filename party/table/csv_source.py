@@ -13,7 +13,7 @@ import pyarrow.csv
 from synod.common.runtime.errors import SynodError, invalid
 from synod.common.runtime.settings import CsvFormat
 
-BATCH_BYTES = 4 << 20
+BATCH_BYTES = 2 << 20
 HEADER_BYTES = 1 << 20
 MOST_COLUMNS = 10_000
 SEPARATORS = (",", ";", "\t", "|")

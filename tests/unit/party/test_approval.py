@@ -25,8 +25,8 @@ from synod.party.approval import (
     snapshot_folder,
 )
 from synod.party.ledger import LEDGER_FILE, Ledger, StoredAnswer
-from synod.party.table import snapshot as keeping
 from synod.party.table.encode import TableError
+from synod.party.table.planes import write_planes
 from synod.party.table.snapshot import load_snapshot
 from tests.support.parties import make_settings
 from tests.support.studies import make_study
@@ -260,15 +260,15 @@ def test_two_studies_of_two_kinds_cannot_pass_either_cap(settings: PartySettings
 def test_disk_full_while_the_table_is_kept(settings: PartySettings, monkeypatch: pytest.MonkeyPatch) -> None:
     initialize(settings, spent=None, now=5)
     study = study_for(settings)
-    write, calls = keeping.write_planes, []
+    calls: list[BinaryIO] = []
 
     def fail_on_the_third(file: BinaryIO, column: CodeColumn) -> None:
         calls.append(file)
         if len(calls) == 3:
             raise OSError(errno.ENOSPC, "No space left on device")
-        write(file, column)
+        write_planes(file, column)
 
-    monkeypatch.setattr(keeping, "write_planes", fail_on_the_third)
+    monkeypatch.setattr("synod.party.table.snapshot.write_planes", fail_on_the_third)
     with pytest.raises(SynodError, match="free disk space") as caught:
         approve(settings, study, now=6)
     assert caught.value.code is Code.STORAGE
