@@ -38,9 +38,8 @@ def start_logging() -> None:
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     sys.excepthook = _log_uncaught
-    threading.excepthook = sys.unraisablehook = lambda raised: _log_uncaught(
-        raised.exc_type, raised.exc_value, raised.exc_traceback
-    )
+    threading.excepthook = lambda raised: _log_uncaught(raised.exc_type, raised.exc_value, raised.exc_traceback)
+    sys.unraisablehook = lambda raised: _log_uncaught(raised.exc_type, raised.exc_value, raised.exc_traceback)
 
 
 def _log_uncaught(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
