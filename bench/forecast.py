@@ -2,10 +2,10 @@
 
     python -m bench.forecast DATA [--cases settled|fresh] [--out FILE]
 
-`settled` are the ten studies on which the words were settled, `fresh` ten others that nothing was settled on. DATA holds
-`adult/` and `nltcs/`, each with its `study.yaml` and table. A study is run in one process by the same recipes as daemons
-run, and what comes out is measured by `synod evaluate`'s own code, numbers in at most eight bins. The last line is one
-JSON object: how many of all verdicts came true, and each study's figures.
+`settled` are the ten studies on which the words were settled, `fresh` ten others that nothing was settled on. DATA
+holds `adult/` and `nltcs/`, each with its `study.yaml` and table. A study is run in one process by the same recipes as
+daemons run, and what comes out is measured by `synod evaluate`'s own code, numbers in at most eight bins. The last
+line is one JSON object: how many of all verdicts came true, and each study's figures.
 """
 
 import argparse
