@@ -3,6 +3,7 @@
 import click
 
 from synod.deploy.cli.certs import certs
+from synod.deploy.cli.console import curator_console, party_console
 from synod.deploy.cli.curator import curator
 from synod.deploy.cli.evaluate import evaluate_command
 from synod.deploy.cli.launch import demo, launch_command, verify
@@ -36,5 +37,6 @@ for command in (
     verify,
 ):
     main.add_command(command)
-for command in (approve_study, backup, join_curator, ledger_group, list_studies, restore, show_study):
+for command in (approve_study, backup, join_curator, ledger_group, list_studies, party_console, restore, show_study):
     party.add_command(command)
+curator.add_command(curator_console)
