@@ -63,7 +63,10 @@ class Guard:
             await send(message)
 
         request = Request(scope, receive)
-        answer = await self._look_at(request)
+        try:
+            answer = await self._look_at(request)
+        except _No as no:
+            answer = self._refuse(request, no.status, no.sentence)
         await (answer or self._app)(scope, receive, send_guarded)
 
     async def _look_at(self, request: Request) -> Response | None:
@@ -80,17 +83,21 @@ class Guard:
             return self._enter(request)
         # 4
         if is_from_elsewhere(headers):
-            return self._refuse(request, 403, "Another page sent this request, so it was not looked at.")
+            raise _No(403, "Another page sent this request, so it was not looked at.")
         # 5
         session = self.entrance.find(request.cookies.get(self._cookie, ""), counts=not path.endswith(LIVE_SUFFIX))
         if session is None:
-            told = "Nobody has entered here. Open the link that is printed where the console was started."
-            return self._refuse(request, 403, told)
+            raise _No(403, "Nobody has entered here. Open the link that is printed where the console was started.")
         request.state.session = session
+        request.state.is_open = lambda: self.entrance.find(session.key, counts=False) is session
+        # 6
         if request.method in ("GET", "HEAD"):
             return None
-        # 6
-        return await self._look_at_form(request, session)
+        await self._look_at_form(request, session)
+        if path == LEAVE_PATH:
+            self.entrance.leave()
+            return RedirectResponse("/", 303)
+        return None
 
     def _enter(self, request: Request) -> Response:
         (token, *_) = parse_qs(request.url.query).get("token", [""])
@@ -106,27 +113,30 @@ class Guard:
         )
         return page
 
-    async def _look_at_form(self, request: Request, session: Session) -> Response | None:
+    async def _look_at_form(self, request: Request, session: Session) -> None:
         if request.method != "POST":
-            return self._refuse(request, 405, "This console does not know such a request.")
+            raise _No(405, "This console does not know such a request.")
         if not is_own_origin(self._address, request.headers):
-            return self._refuse(request, 403, "Another page sent this request, so nothing was done.")
+            raise _No(403, "Another page sent this request, so nothing was done.")
         length = request.headers.get("content-length", "")
         if not (length.isascii() and length.isdigit()) or int(length) > LARGEST_FORM_BYTES:
-            return self._refuse(request, 413, f"A form has at most {LARGEST_FORM_BYTES >> 20} MiB. Nothing was done.")
+            raise _No(413, f"A form has at most {LARGEST_FORM_BYTES >> 20} MiB. Nothing was done.")
         try:
             form = await request.form(max_files=1, max_fields=MOST_FIELDS, max_part_size=LARGEST_FORM_BYTES)
         except (HTTPException, MultiPartException):
-            return self._refuse(request, 400, "That is no form of this console. Nothing was done.")
+            raise _No(400, "That is no form of this console. Nothing was done.") from None
         token = form.get(FORM_FIELD)
         if not isinstance(token, str) or not session.take_form(token, request.url.path):
-            told = "This form was sent already, or is too old. Nothing was done; load the page again."
-            return self._refuse(request, 403, told)
+            raise _No(403, "This form was sent already, or is too old. Nothing was done; load the page again.")
         request.state.form = form
-        if request.url.path == LEAVE_PATH:
-            self.entrance.leave()
-            return RedirectResponse("/", 303)
-        return None
+
+
+class _No(Exception):  # noqa: N818  (it is an answer, not an error)
+    """The guard does not let a request through; the sentence is for whoever sent it."""
+
+    def __init__(self, status: int, sentence: str) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence = status, sentence
 
 
 def form_of(request: Request) -> Mapping[str, Any]:
@@ -145,3 +155,9 @@ def session_of(request: Request) -> Session:
     """The session of a request that the guard has let through."""
     session: Session = request.state.session
     return session
+
+
+def is_still_open(request: Request) -> bool:
+    """Whether the session of a request that takes long is still open; asking does not keep it so."""
+    still: bool = request.state.is_open()
+    return still

@@ -51,6 +51,10 @@ class Pages:
         )
         return HTMLResponse(content, status)
 
+    def render(self, template: str, **values: Any) -> str:
+        """A part of a page, without a form."""
+        return self._environment.get_template(template).render(**values)
+
     def say(self, request: Request, status: int, sentence: str, hint: str = "") -> Response:
         """A page of one sentence, for anybody: it says nothing that is private."""
         session = None

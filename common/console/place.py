@@ -1,4 +1,4 @@
-"""Where a console listens: loopback by default, a Unix socket on request, anything else only by a flag and under TLS."""
+"""Where a console listens: loopback by default, a Unix socket on request, else only by a flag and under TLS."""
 
 import os
 import socket

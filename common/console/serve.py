@@ -29,17 +29,18 @@ def make_server(
 ) -> uvicorn.Server:
     """A server over an open socket; `run(sockets=[...])` of it serves. Its first link is announced here.
 
-    Guarantee: the cookie is named after the console and its port, because browsers send cookies to every port of a host.
+    Guarantee: the cookie is named after the console and its port, because a browser sends cookies to every port.
     """
     entrance = Entrance(place.address.base, clock=clock, announce=announce, idle_seconds=idle_seconds)
     cookie = f"synod-{name}-{place.address.port or 'socket'}"
     guarded = Guard(pages.application(routes), entrance, place.address, cookie=cookie, refuse=pages.say)
     entrance.open()
+    tls = place.tls
     config = uvicorn.Config(
         guarded, http="h11", ws="none", loop="asyncio", lifespan="off", log_config=None, log_level="critical",
         access_log=False, server_header=False, proxy_headers=False, limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=STOP_SECONDS,
-        ssl_context_factory=None if place.tls is None else lambda *_: place.tls,
+        ssl_context_factory=None if tls is None else lambda *_: tls,
     )  # fmt: skip
     return uvicorn.Server(config)
 

@@ -40,7 +40,7 @@ def make_pages(settings: PartySettings) -> Pages:
 
 
 class PartyConsole:
-    """The handlers of one party's pages; `clock` gives seconds since 1970, `reload` the settings as the file has them."""
+    """The handlers of one party's pages; `clock` gives seconds since 1970, `reload` the settings as they are now."""
 
     def __init__(self, reload: Callable[[], PartySettings], pages: Pages, *, clock: Callable[[], float]) -> None:
         self._reload, self._pages, self._clock = reload, pages, clock

@@ -1,4 +1,4 @@
-"""How much of a dataset's budget is spent, held, and asked for by a study, as shares of the cap: what a gauge draws. Pure.
+"""How much of a dataset's budget is spent, held, and asked for by a study, as shares of the cap. Pure.
 
 Each kind of cost has a cap of its own, and so a gauge of its own.
 """
@@ -41,9 +41,7 @@ def draw_gauges(budget: BudgetView, asked: CostView | None) -> tuple[Gauge, ...]
         "epsilon": (cap.epsilon, {name: cost.epsilon for name, cost in amounts.items()}),
         "rho": (cap.rho, {name: cost.rho for name, cost in amounts.items()}),
     }
-    return tuple(
-        _draw(kind, most, parts) for kind, (most, parts) in kinds.items() if most or any(parts.values())
-    )
+    return tuple(_draw(kind, most, parts) for kind, (most, parts) in kinds.items() if most or any(parts.values()))
 
 
 def _draw(kind: str, cap: Fraction, amounts: dict[str, Fraction]) -> Gauge:

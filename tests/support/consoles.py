@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from html import unescape
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import yaml
@@ -53,7 +54,9 @@ class Answer:
 
     def form(self, path: str) -> str:
         """The token of the form for a path."""
-        found = re.search(rf'action="{re.escape(path)}"[^>]*>\s*<input type="hidden" name="form" value="([^"]+)"', self.body)
+        found = re.search(
+            rf'action="{re.escape(path)}"[^>]*>\s*<input type="hidden" name="form" value="([^"]+)"', self.body
+        )
         assert found, f"there is no form for {path}"
         return found[1]
 
@@ -199,7 +202,7 @@ class House:
             yield served
 
 
-def make_house(folder: Path, **changes: object) -> House:
+def make_house(folder: Path, **changes: Any) -> House:
     """A new party, with nothing announced yet."""
     config = write_party(folder, curator=identity_of(CURATOR).fingerprint, **changes)
     assert synod("party", "init", "--config", config).code == 0

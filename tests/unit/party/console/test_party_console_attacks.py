@@ -1,4 +1,4 @@
-"""Whoever is not the operator is shown nothing and changes nothing: each attack over real HTTP, against a real ledger."""
+"""Whoever is not the operator is shown nothing and changes nothing: each attack over real HTTP, with a real ledger."""
 
 from collections.abc import Iterator
 from http.client import HTTPConnection
@@ -166,7 +166,9 @@ def test_another_page_causes_a_request(served: Served, study_path: str, site: st
     assert_shown_nothing(visitor.ask(f"{study_path}/approve", form, sec_fetch_site=site), 403)
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", None, "https://127.0.0.1:{port}", "http://127.0.0.1"])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", None, "https://127.0.0.1:{port}", "http://127.0.0.1"]
+)
 def test_another_origin_sends_a_form(served: Served, study_path: str, origin: str | None) -> None:
     """Even where a browser does not say which site it is."""
     visitor = served.entered()
