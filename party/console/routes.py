@@ -121,7 +121,7 @@ class PartyConsole:
     def ledger(self, request: Request) -> Response:
         """Every entry with its date."""
         settings = self._reload()
-        with closing(Ledger.open(settings.state)) as ledger:
+        with closing(Ledger.open(settings.state, tidies=False)) as ledger:
             account, entries = ledger.account(), ledger.entries()
         views = list(view_entries(entries, delta=settings.shown_delta))
         budget = view_budget(settings, account, None)

@@ -4,7 +4,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import unescape
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
@@ -72,23 +72,32 @@ class Visitor:
 
     address: Address
     cookie: str = ""
-    headers: dict[str, str] = field(default_factory=dict)
 
-    def ask(self, path: str, form: dict[str, str] | None = None, **headers: str | None) -> Answer:
+    def ask(
+        self, path: str, form: dict[str, str] | None = None, *, seconds: float = 30, **headers: str | None
+    ) -> Answer:
         """GET, or POST of a form; `headers` replace what a browser would send, None leaves one out."""
+        if form is None:
+            return self._send("GET", path, None, headers, seconds)
+        return self.post(path, urlencode(form).encode(), "application/x-www-form-urlencoded", **headers)
+
+    def post(self, path: str, body: bytes, kind: str, **headers: str | None) -> Answer:
+        """POST of a body, as a page of the console would send it."""
+        usual: dict[str, str | None] = {"content_type": kind, "origin": self.address.base}
+        usual |= {"content_length": str(len(body)), "sec_fetch_site": "same-origin"}
+        return self._send("POST", path, body, usual | headers)
+
+    def _send(
+        self, method: str, path: str, body: bytes | None, headers: dict[str, str | None], seconds: float = 30
+    ) -> Answer:
         sent: dict[str, str | None] = {"Host": self.address.base.partition("//")[2], "Cookie": self.cookie or None}
-        body = None
-        if form is not None:
-            body = urlencode(form)
-            sent |= {"Content-Type": "application/x-www-form-urlencoded", "Origin": self.address.base}
-            sent |= {"Content-Length": str(len(body)), "Sec-Fetch-Site": "same-origin"}
-        sent |= self.headers | {name.replace("_", "-").title(): value for name, value in headers.items()}
-        connection = HTTPConnection("127.0.0.1", self.address.port or 80, timeout=30)
-        connection.putrequest("GET" if form is None else "POST", path, skip_host=True, skip_accept_encoding=True)
+        sent |= {name.replace("_", "-").title(): value for name, value in headers.items()}
+        connection = HTTPConnection("127.0.0.1", self.address.port or 80, timeout=seconds)
+        connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
         for name, value in sent.items():
             if value is not None:
                 connection.putheader(name, value)
-        connection.endheaders(body.encode() if body is not None else None)
+        connection.endheaders(body)
         with connection.getresponse() as response:
             answer = read_answer(response)
         connection.close()

@@ -8,7 +8,9 @@ function localize(root) {
     const when = new Date(time.dateTime);
     if (Number.isNaN(when.getTime())) continue;
     time.dataset.told = 'yes';
-    time.textContent = `${told.format(when)} (${time.textContent})`;
+    const utc = document.createElement('small');
+    utc.textContent = `(${time.textContent})`;
+    time.replaceChildren(told.format(when), ' ', utc);
   }
 }
 
