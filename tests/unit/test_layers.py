@@ -16,6 +16,7 @@ MODULES = sorted(path.relative_to(ROOT).as_posix() for room in ROOMS for path in
 
 # Shells decide when, never what. They alone may hold the network, generated code, an event loop, a log or a clock.
 SHELLS = {
+    "common/console/serve.py",
     "common/runtime/health.py",
     "common/runtime/logs.py",
     "common/runtime/wire.py",
