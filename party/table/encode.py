@@ -6,7 +6,6 @@ read in batches, so memory is the encoded table plus one batch.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +13,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from synod.common.runtime.errors import Code, SynodError
-from synod.common.runtime.settings import CsvFormat
+from synod.common.runtime.settings import CsvFormat, Database
 from synod.common.study.attributes import DaysAttribute, TruthAttribute
 from synod.common.study.encoding import Codes, Coding, encode_numbers
 from synod.common.study.schema import CategoricalAttribute, IntegerAttribute, PlainAttribute
 from synod.party.table.csv_source import USUAL
+from synod.party.table.order import sort_rows
 from synod.party.table.snapshot import Snapshot
-from synod.party.table.source import open_batches
+from synod.party.table.source import Source, open_batches
 from synod.party.table.text import NO_DAY, decoded, to_days, to_numbers, to_texts, to_truths
 
 MOST_EXAMPLES = 5
@@ -62,7 +62,7 @@ class TableError(SynodError):
 
 
 def read_table(
-    source: Path,
+    source: Source,
     codings: Sequence[Coding],
     *,
     unit: Unit | None,
@@ -71,7 +71,8 @@ def read_table(
     show_values: bool = False,
 ) -> Snapshot:
     """Reads, checks and encodes a table; raises `TableError` with all misfits if anything does not fit. `layout` is the
-    format of a CSV file; with `show_values` misfits have examples, for the operator's own terminal.
+    format of a CSV file; with `show_values` misfits have examples, for the operator's own terminal. Rows keep the order
+    of files; those of a database, which has none, are put into one.
 
     Guarantee: with a `unit`, no unit of the snapshot has more rows than it says. Its column is not kept.
     """
@@ -102,7 +103,7 @@ def read_table(
         misfits |= _check_unit(unit, units)
     if misfits:
         raise TableError([Misfit(*key, count, tuple(examples.get(key, ()))) for key, count in misfits.items()])
-    return Snapshot(columns)
+    return Snapshot(sort_rows(columns) if isinstance(source, Database) else columns)
 
 
 def _add_examples(seen: dict[str, None], values: pa.Array, where: Bools) -> None:

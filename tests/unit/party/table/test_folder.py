@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from synod.party.table import folder as parts
 from synod.party.table.marks import mark_source
 from synod.party.table.snapshot import Snapshot
 from synod.party.table.source import count_rows, open_batches
@@ -110,7 +109,7 @@ def test_a_folder_that_changes_while_it_is_read_is_refused(
             happens(lake)
         return opened(path)
 
-    monkeypatch.setattr(parts.pa.parquet, "ParquetFile", open_and_change)
+    monkeypatch.setattr(pa.parquet, "ParquetFile", open_and_change)
     assert "changed while they were read" in str(refusal(lake, study_of(5, AGE)))
 
 
