@@ -19,9 +19,9 @@ from synod.party.table.source import Source
 def mark_source(source: Source, snapshot: Snapshot) -> tuple[bytes, ...]:
     """Where the table is, what is in the file, and what was read of it, in any order: one digest each.
 
-    A file that was moved has the second mark of before, and a table that was written anew, in another format or order or
-    in a database, the third, for studies of the same schema. What was moved and changed has none of them. A server has
-    no file.
+    A file that was moved has the second mark of before, and a table that was written anew, in another format or order
+    or in a database, the third, for studies of the same schema. What was moved and changed has none of them. A server
+    has no file.
     """
     place, content = digest_place(source), digest_content(source)
     file = [b"file" + content] if content else []
