@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -16,6 +17,8 @@ from synod.common.study.study import load_study
 from synod.deploy.console.routes import CuratorConsole, make_pages, write_event
 from synod.deploy.console.standing import view_standing
 from synod.deploy.enrolment.kit import read_kit
+from synod.deploy.study.advice import Advice, Verdict, Way
+from synod.deploy.study.rehearsal import Rehearsal
 from synod.v1 import study_pb2 as pb
 from tests.support.commands import synod, write_study
 from tests.support.consoles import Served, Visitor, make_house, serving
@@ -94,6 +97,25 @@ def test_the_draft_keeps_the_seed_that_was_drawn(visitor: Visitor) -> None:
     assert refused.status == 400
     assert "127.0.0.1:1" in refused.text, "the curator cannot be reached"
     assert first.headers["location"].removeprefix("/drafts/") in refused.text
+
+
+def test_advice_is_shown_beside_the_forecast(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rehearsal itself takes a minute, and is tested where it is made; here its result is given."""
+    found = Rehearsal(("sex", "age"), np.array([0.01, 0.3]), np.array([0.01, 0.25]), {(0, 1): 0.6}, 0.1, 0.2, 3.0)
+    advice = Advice(
+        Way("as it is", found),
+        (Way("method x", found, asks_each_party=True), Way("method y", None, "it needs numbers")),
+        (Way("twice the rows", found),),
+    )
+    monkeypatch.setattr("synod.deploy.console.drafts.advise_on", lambda *_, **__: advice)
+    draft = visitor.send("/submit", "/submit", text=written()).headers["location"]
+    page = visitor.send(draft, f"{draft}/advice")
+    assert page.status == 200, page.text
+    assert advice.recommendation in page.text
+    assert f"age {Verdict.DROWNED.value} 30.0%" in page.text
+    assert "method x 15.5% 50% usable each party's own numbers" in page.text
+    assert "method y it needs numbers" in page.text
+    assert "twice the rows 15.5% 50% usable sums" in page.text
 
 
 @pytest.mark.parametrize(
