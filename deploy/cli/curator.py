@@ -9,7 +9,7 @@ from synod.common.crypto.certificates import Holder, Role
 from synod.common.runtime.files import write_new_file
 from synod.common.runtime.settings import CuratorSettings, load_settings
 from synod.deploy.cli.certs import write_request
-from synod.deploy.cli.terminal import Example, Group, command, require_assertions, say, serving, stay_option
+from synod.deploy.cli.terminal import Example, command, require_assertions, say, serving, stay_option
 from synod.deploy.enrolment.kit import USUAL_CONTACT
 from synod.deploy.enrolment.making import make_kit
 
@@ -19,12 +19,7 @@ config_option = click.option(
 )  # fmt: skip
 
 
-@click.group(cls=Group)
-def curator() -> None:
-    """Run the curator's service."""
-
-
-@curator.command(name="serve", cls=Example, example="synod curator serve --config curator.yaml")
+@click.command(name="serve", cls=Example, example="synod curator serve --config curator.yaml")
 @config_option
 @stay_option
 @command
@@ -38,7 +33,7 @@ def serve_curator(config: Path, stay: bool) -> None:
         asyncio.run(serve(settings))
 
 
-@curator.command(
+@click.command(
     name="request-certificate",
     cls=Example,
     example="synod curator request-certificate --config curator.yaml --host curator.example.org",
@@ -53,7 +48,7 @@ def request_certificate(config: Path, hosts: tuple[str, ...], name: str) -> None
     write_request(settings.tls, Holder(Role.CURATOR, name), hosts)
 
 
-@curator.command(cls=Example, example="synod curator fingerprint")
+@click.command(cls=Example, example="synod curator fingerprint")
 @config_option
 @command
 def fingerprint(config: Path) -> None:
@@ -63,7 +58,7 @@ def fingerprint(config: Path) -> None:
     say(load_identity(load_settings(CuratorSettings, config)).fingerprint)
 
 
-@curator.command(cls=Example, example="synod curator kit --address curator.example.org:7443 --out hospital.kit")
+@click.command(cls=Example, example="synod curator kit --address curator.example.org:7443 --out hospital.kit")
 @config_option
 @click.option("--address", required=True, metavar="HOST:PORT", help="Where parties dial this curator.")
 @click.option(

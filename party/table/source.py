@@ -1,4 +1,4 @@
-"""Opens a CSV or Parquet table: its header, its rows in batches, how many there are.
+"""Opens a CSV file, a Parquet file or a folder of those: header, rows in batches, how many there are.
 
 What cannot be read ends in a sentence that names the file and holds nothing of its content.
 """
@@ -21,6 +21,7 @@ from synod.party.table.csv_source import (
     set_hint,
     table_ending,
 )
+from synod.party.table.folder import folder_batches, is_folder, read_folder_header
 
 BATCH_ROWS = 65_536
 
@@ -33,14 +34,21 @@ def count_rows(source: Path, layout: CsvFormat | None = None) -> int:
 def read_header(source: Path, layout: CsvFormat | None = None) -> list[str]:
     """The names of a table's columns, each once; `layout` is the format of a CSV file."""
     with _readable(source):
-        is_parquet = source.suffix == ".parquet"
-        names = list(pa.parquet.read_schema(source).names) if is_parquet else read_csv_header(source, layout)
+        names = _read_names(source, layout)
     if len(names) > MOST_COLUMNS:
         raise many_columns(source)
     repeated = sorted(name for name, times in Counter(names).items() if times > 1)
     if repeated:
         raise invalid(f"the column {repeated[0]} appears twice in {source.name}.", "Rename one of them.")
     return names
+
+
+def _read_names(source: Path, layout: CsvFormat | None) -> list[str]:
+    if is_folder(source):
+        return read_folder_header(source)
+    if source.suffix == ".parquet":
+        return list(pa.parquet.read_schema(source).names)
+    return read_csv_header(source, layout)
 
 
 def open_batches(source: Path, wanted: list[str], layout: CsvFormat | None = None) -> Iterator[pa.RecordBatch]:
@@ -55,7 +63,9 @@ def open_batches(source: Path, wanted: list[str], layout: CsvFormat | None = Non
             set_hint(other) if other else "Column names must be those of the study's schema.",
         )
     with _readable(source):
-        if source.suffix == ".parquet":
+        if is_folder(source):
+            yield from folder_batches(source, wanted, BATCH_ROWS)
+        elif source.suffix == ".parquet":
             with pa.parquet.ParquetFile(source) as file:
                 yield from file.iter_batches(batch_size=BATCH_ROWS, columns=wanted)
         else:
@@ -69,6 +79,8 @@ class _readable:  # noqa: N801  (a context manager used as a verb)
         self.source = source
 
     def __enter__(self) -> None:
+        if is_folder(self.source):
+            return
         if not self.source.is_file():
             raise invalid(f"there is no table at {self.source}.", "Check `source` in the configuration.")
         if not table_ending(self.source):
@@ -79,7 +91,8 @@ class _readable:  # noqa: N801  (a context manager used as a verb)
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if isinstance(error, pa.ArrowException | OSError | UnicodeError):
-            kind = "PARQUET" if self.source.suffix == ".parquet" else "CSV"
+            is_parquet = is_folder(self.source) or self.source.suffix == ".parquet"
+            kind = "PARQUET" if is_parquet else "CSV"
             raise invalid(
                 f"{self.source.name} cannot be read as a {kind} table with a header ({type(error).__name__}).",
                 "Check that it is complete and has one header line, and that `format` has its encoding and separator.",

@@ -81,8 +81,8 @@ PARTY_CHECKS = (
         ("another table than the approved one is used", "if seal(snapshot.digest()) != sealed:", "if False:"),
         (
             "a digest is of the shape alone",
-            "running.update(np.ascontiguousarray(column).data)",
-            "np.ascontiguousarray(column)",
+            "running.update(np.ascontiguousarray(part).data)",
+            "np.ascontiguousarray(part)",
         ),
     ),
 )
