@@ -6,12 +6,14 @@ With real daemons it is in tests/browser/test_console_pages.py.
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
+from http.client import HTTPConnection
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 
+from synod.common.console.entry import IDLE_SECONDS
 from synod.common.runtime.settings import CuratorSettings, OperatorSettings, load_settings
 from synod.common.study.study import load_study
 from synod.deploy.console.routes import CuratorConsole, make_pages, write_event
@@ -47,7 +49,7 @@ def console(folder: Path) -> Iterator[Served]:
     curator = load_settings(CuratorSettings, folder / "curator.yaml")
     pages = make_pages(settings)
     with ExitStack() as stack:
-        served = stack.enter_context(CuratorConsole(settings, curator, pages, clock=lambda: 0.0))
+        served = stack.enter_context(CuratorConsole(settings, curator, pages, clock=lambda: 0.0, live_seconds=0.05))
         yield stack.enter_context(serving("curator", pages, served.routes()))
 
 
@@ -183,6 +185,22 @@ def test_the_cookies_of_the_two_consoles_are_not_each_others(served: Served, tmp
 
 def test_without_the_session_no_live_part(served: Served) -> None:
     assert served.visitor().ask("/studies/care/live").status == 403
+
+
+def test_a_live_part_ends_with_the_session(served: Served) -> None:
+    """It tells of trouble as long as the session is open; looking at it does not keep the session open."""
+    visitor = served.entered()
+    connection = HTTPConnection("127.0.0.1", served.address.port or 0, timeout=30)
+    connection.request("GET", "/studies/care/live", headers={"Cookie": visitor.cookie})
+    with connection.getresponse() as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        assert response.readline() == b"event: part\n"
+        assert b"127.0.0.1:1" in response.readline()
+        served.clock.seconds += IDLE_SECONDS + 1
+        assert b"event: end" not in response.read(), "it came to its end, and says nothing of the study's"
+    connection.close()
+    assert visitor.ask("/submit").status == 403
+    assert len(served.links) == 2
 
 
 def test_no_line_of_an_event_can_end_it() -> None:
