@@ -12,6 +12,7 @@ from synod.v1 import study_pb2 as pb
 from tests.support.browser import DEVICES, SHOTS, Browser, missing, open_browser
 from tests.support.console_sites import Seats, check_page, seated
 from tests.support.daemons import make_site, run_synod, until
+from tests.support.parties import file_of
 
 pytestmark = [
     pytest.mark.slow,
@@ -171,7 +172,7 @@ def test_over_budget_and_a_table_that_does_not_fit(seats: Seats) -> None:
     seats.click("Approve")
     seats.await_words("Ask for less, or raise")
     before = [entry["kind"] for entry in site.ledger_entries("harbour")]
-    table = site.settings("harbour").source
+    table = file_of(site.settings("harbour"))
     kept = table.read_text()
     misfit = site.another_study("misfit", epsilon="0.5")
     submit(seats, site.write_study(misfit))
@@ -190,6 +191,14 @@ def test_over_budget_and_a_table_that_does_not_fit(seats: Seats) -> None:
         table.write_text(kept)
     assert [one for one in wrong if "status of 400" not in one] == [], "that the form was refused is in its status"
     assert [entry["kind"] for entry in site.ledger_entries("harbour")] == before
+    seats.open("curator", "/studies/misfit")
+    seats.find("details summary").click()
+    seats.find("input[value=valley]").click()
+    seats.type("reason", "its server burned down")
+    seats.tick("sure")
+    seats.click("Declare it lost")
+    seats.await_words("may_lose")
+    assert list(site.status("misfit").losses) == [], "a study that allows no losses has none"
     for name in ("greedy", "misfit"):
         seats.open("curator", f"/studies/{name}")
         seats.find("details:last-of-type summary").click()
