@@ -45,10 +45,12 @@ class PlaneColumn:
         first = start // 8
         held = self.planes[:, first : -(-max(start, stop) // 8)]
         lead = len(held) % 8 or 8
-        codes: Codes = _join(held[:lead]).astype(self.dtype, copy=False)
+        codes = _join(held[:lead]).astype(self.dtype, copy=False)
         for after in range(lead, len(held), 8):
-            codes = codes << 8 | _join(held[after : after + 8])
-        return codes[start - first * 8 : max(start, stop) - first * 8]
+            codes <<= 8
+            codes |= _join(held[after : after + 8])
+        found: Codes = codes[start - first * 8 : max(start, stop) - first * 8]
+        return found
 
     def tolist(self) -> list[int]:
         """All codes."""
