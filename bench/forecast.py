@@ -1,10 +1,11 @@
-"""Whether forecasts come true: ten studies over real and invented tables, each rehearsed on invented rows and then run.
+"""Whether forecasts come true: studies over real and invented tables, each rehearsed on invented rows and then run.
 
-    python -m bench.forecast DATA [--out FILE]
+    python -m bench.forecast DATA [--cases settled|fresh] [--out FILE]
 
-DATA holds `adult/` and `nltcs/`, each with its `study.yaml` and table. A study is run in one process by the same
-recipes as daemons run, and what comes out is measured by `synod evaluate`'s own code, numbers in at most eight bins.
-The last line is one JSON object: how many of all verdicts came true, and each study's figures.
+`settled` are the ten studies on which the words were settled, `fresh` ten others that nothing was settled on. DATA
+holds `adult/` and `nltcs/`, each with its `study.yaml` and table. A study is run in one process by the same recipes as
+daemons run, and what comes out is measured by `synod evaluate`'s own code, numbers in at most eight bins. The last
+line is one JSON object: how many of all verdicts came true, and each study's figures.
 """
 
 import argparse
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from bench.invented import TABLES, write_invented
 from synod.common.privacy.coins import Coins
 from synod.common.runtime.yamltext import load_yaml
 from synod.common.study.encoding import Codes, codings_of
@@ -36,17 +38,19 @@ SEEDS = (1,)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One study: a table, how many of its rows, and the keys of the study."""
+    """One study: a table, how many of its rows, the keys of the study, and which columns, where not all."""
 
     table: str
     rows: int | None
     keys: dict[str, Any]
+    columns: tuple[str, ...] = ()
 
     def describe(self) -> str:
         """In a few words."""
         rest = ", ".join(f"{key} {value}" for key, value in self.keys.items() if key not in ("method", "delta"))
         pure = "" if "delta" in self.keys else ", pure"
-        return f"{self.table}, {self.keys['method']['name']}, {rest}{pure}"
+        columns = f", {len(self.columns)} columns" if self.columns else ""
+        return f"{self.table}{columns}, {self.keys['method']['name']}, {rest}{pure}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +69,21 @@ class Outcome:
     pairs_came_true: bool
 
 
-def _case(table: str, epsilon: str, method: str = "adaptive", rows: int | None = None, **keys: Any) -> Case:
+def _case(
+    table: str,
+    epsilon: str,
+    method: str = "adaptive",
+    rows: int | None = None,
+    columns: tuple[str, ...] = (),
+    **keys: Any,
+) -> Case:
     delta = {} if keys.pop("pure", False) else {"delta": "1e-9"}
-    return Case(table, rows, {"method": {"name": method}, "epsilon": epsilon, **delta, **keys})
+    return Case(table, rows, {"method": {"name": method}, "epsilon": epsilon, **delta, **keys}, columns)
 
 
-CASES = (
+WORK = ("age", "workclass", "education", "marital-status", "occupation", "sex", "hours-per-week", "income")
+MONEY = ("age", "education-num", "capital-gain", "sex", "income")
+SETTLED = (
     _case("adult", "0.02"),
     _case("adult", "0.2"),
     _case("adult", "0.8"),
@@ -82,17 +95,31 @@ CASES = (
     _case("hospitals", "1"),
     _case("hospitals", "1", rows=1_800, max_rows_per_unit=2),
 )
+FRESH = (
+    _case("adult", "0.5", rows=12_000, columns=WORK),
+    _case("adult", "1", rows=3_000),
+    _case("adult", "0.3", columns=MONEY, pure=True),
+    _case("adult", "1.6", "dp-subn", rows=20_000),
+    _case("nltcs", "0.4", rows=5_000),
+    _case("nltcs", "0.3", rows=10_000, max_rows_per_unit=2),
+    _case("hospitals", "1", "hpdp-dp"),
+    _case("shops", "0.5"),
+    _case("shops", "2", "privbayes", rows=8_000),
+    _case("schools", "1", rows=400),
+)
+CASES = {"settled": SETTLED, "fresh": FRESH}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs all studies and prints what came of their forecasts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
+    parser.add_argument("--cases", choices=sorted(CASES), default="settled")
     parser.add_argument("--out", type=Path, help="also write the JSON object here")
     asked = parser.parse_args(arguments)
     outcomes = []
     with tempfile.TemporaryDirectory() as folder:
-        for case in CASES:
+        for case in CASES[asked.cases]:
             outcome = measure_case(case, asked.data, Path(folder))
             outcomes.append(outcome)
             print(_line(outcome), flush=True)
@@ -149,7 +176,9 @@ def kept_of(run: Evaluation) -> float:
 
 
 def find_table(name: str, data: Path, folder: Path) -> tuple[dict[str, Any], list[Path]]:
-    """A study as written, and its tables; the hospitals are the demo's."""
+    """A study as written, and its tables; the hospitals are the demo's, others are invented here or in DATA."""
+    if name in TABLES:
+        return {"name": name, "schema": TABLES[name]}, [write_invented(name, folder, seed=1)]
     if name != "hospitals":
         return load_yaml(data / name / "study.yaml"), [data / name / f"{name}.csv"]
     if not (folder / "tables").exists():
@@ -161,6 +190,8 @@ def find_table(name: str, data: Path, folder: Path) -> tuple[dict[str, Any], lis
 def prepare(document: dict[str, Any], case: Case, tables: Sequence[Path]) -> tuple[Study, list[list[Codes]]]:
     """The resolved study, and rows in its codes, dealt to three parties."""
     keys = {key: value for key, value in document.items() if key in ("name", "schema", "collusion")} | case.keys
+    if case.columns:
+        keys["schema"] = [one for one in keys["schema"] if one["name"] in case.columns]
     codings = codings_of(parse_study(keys, "bench"))
     parts = [read_table(path, codings, unit=None, expected_rows=count_rows(path)).columns for path in tables]
     columns = [np.concatenate(own) for own in zip(*parts, strict=True)]

@@ -148,7 +148,7 @@ def _connect(host: str, port: int, proxy: str | None) -> str:
 
 
 def _read_ledger(settings: PartySettings) -> str:
-    ledger = Ledger.open(settings.state)
+    ledger = Ledger.open(settings.state, tidies=False)
     try:
         account = ledger.account()
         require_current(account, load_identity(settings))
@@ -160,7 +160,7 @@ def _read_ledger(settings: PartySettings) -> str:
 
 def _talk(settings: PartySettings) -> Iterator[Diagnosis]:
     client = CuratorClient(settings, load_identity(settings))
-    ledger = Ledger.open(settings.state)
+    ledger = Ledger.open(settings.state, tidies=False)
     try:
         head = ledger.head()
         try:

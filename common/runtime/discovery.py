@@ -1,12 +1,13 @@
-"""Loads every module of a package's folder, so that files can register what they define.
+"""Loads every module of a package's folder, so that files can register what they define; and one name of a module.
 
-The one place where a module is imported by a name that no import statement shows. It takes the name of a package and
-never a path or a text from outside.
+The one place where a module is imported by a name that no import statement shows. It takes names that the program
+holds itself, and never a path or a text from outside.
 """
 
 from functools import lru_cache
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Any
 
 
 @lru_cache(maxsize=8)
@@ -17,3 +18,9 @@ def load_modules(package: str) -> tuple[str, ...]:
     for name in names:
         import_module(f"{package}.{name}")
     return names
+
+
+def load_name(package: str, place: str) -> Any:
+    """What `place`, `module:name` below a package, is; the module is imported if it was not."""
+    module, name = place.split(":")
+    return getattr(import_module(f"{package}.{module}"), name)

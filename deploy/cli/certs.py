@@ -19,7 +19,7 @@ from synod.common.crypto.certificates import Holder, Role
 from synod.common.crypto.keyfiles import read_passphrase
 from synod.common.crypto.requests import make_request, read_request
 from synod.common.runtime.settings import TlsFiles
-from synod.deploy.cli.terminal import Example, Group, command, require_yes, say
+from synod.deploy.cli.terminal import Example, command, require_yes, say
 
 folder_argument = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 role_option = click.option(
@@ -29,12 +29,7 @@ role_option = click.option(
 )
 
 
-@click.group(cls=Group)
-def certs() -> None:
-    """Run a transport authority: sign requests of curator, operators and parties, and revoke certificates."""
-
-
-@certs.command(name="init", cls=Example, example="synod certs init authority")
+@click.command(name="init", cls=Example, example="synod certs init authority")
 @folder_argument
 @command
 def init(folder: Path) -> None:
@@ -43,7 +38,7 @@ def init(folder: Path) -> None:
     say(f"{folder}/ca.pem goes to everybody, {folder}/{REVOKED} to the curator; {folder}/ca.key stays here.")
 
 
-@certs.command(name="sign", cls=Example, example="synod certs sign authority north.csr")
+@click.command(name="sign", cls=Example, example="synod certs sign authority north.csr")
 @folder_argument
 @click.argument("request", type=click.Path(path_type=Path))
 @click.option("--yes", is_flag=True, help="Say yes beforehand; needed where there is no terminal.")
@@ -67,7 +62,7 @@ def sign(folder: Path, request: Path, yes: bool) -> None:
     say(f"{path} goes to {asked.holder}, with {folder}/ca.pem; neither is secret.")
 
 
-@certs.command(name="revoke", cls=Example, example="synod certs revoke authority north")
+@click.command(name="revoke", cls=Example, example="synod certs revoke authority north")
 @folder_argument
 @click.argument("name")
 @role_option
@@ -80,7 +75,7 @@ def revoke(folder: Path, name: str, role: str | None) -> None:
     say(f"Copy {folder}/{REVOKED} to the curator, to the file that `revoked` names there.")
 
 
-@certs.command(name="issue", cls=Example, example="synod certs issue authority curator --host curator.example.org")
+@click.command(name="issue", cls=Example, example="synod certs issue authority curator --host curator.example.org")
 @folder_argument
 @click.argument("name")
 @role_option

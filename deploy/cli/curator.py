@@ -4,14 +4,14 @@ import asyncio
 from pathlib import Path
 
 import click
-from cryptography.hazmat.primitives.serialization import Encoding
 
-from synod.common.crypto.certificates import Holder, Role, read_authorities
+from synod.common.crypto.certificates import Holder, Role
 from synod.common.runtime.files import write_new_file
 from synod.common.runtime.settings import CuratorSettings, load_settings
 from synod.deploy.cli.certs import write_request
-from synod.deploy.cli.terminal import Example, Group, command, require_assertions, say, serving, stay_option
-from synod.deploy.enrolment.kit import USUAL_CONTACT, write_kit
+from synod.deploy.cli.terminal import Example, command, require_assertions, say, serving, stay_option
+from synod.deploy.enrolment.kit import USUAL_CONTACT
+from synod.deploy.enrolment.making import make_kit
 
 config_option = click.option(
     "--config", "config", type=click.Path(path_type=Path), default=Path("curator.yaml"), show_default=True,
@@ -19,12 +19,7 @@ config_option = click.option(
 )  # fmt: skip
 
 
-@click.group(cls=Group)
-def curator() -> None:
-    """Run the curator's service."""
-
-
-@curator.command(name="serve", cls=Example, example="synod curator serve --config curator.yaml")
+@click.command(name="serve", cls=Example, example="synod curator serve --config curator.yaml")
 @config_option
 @stay_option
 @command
@@ -38,7 +33,7 @@ def serve_curator(config: Path, stay: bool) -> None:
         asyncio.run(serve(settings))
 
 
-@curator.command(
+@click.command(
     name="request-certificate",
     cls=Example,
     example="synod curator request-certificate --config curator.yaml --host curator.example.org",
@@ -53,7 +48,7 @@ def request_certificate(config: Path, hosts: tuple[str, ...], name: str) -> None
     write_request(settings.tls, Holder(Role.CURATOR, name), hosts)
 
 
-@curator.command(cls=Example, example="synod curator fingerprint")
+@click.command(cls=Example, example="synod curator fingerprint")
 @config_option
 @command
 def fingerprint(config: Path) -> None:
@@ -63,7 +58,7 @@ def fingerprint(config: Path) -> None:
     say(load_identity(load_settings(CuratorSettings, config)).fingerprint)
 
 
-@curator.command(cls=Example, example="synod curator kit --address curator.example.org:7443 --out hospital.kit")
+@click.command(cls=Example, example="synod curator kit --address curator.example.org:7443 --out hospital.kit")
 @config_option
 @click.option("--address", required=True, metavar="HOST:PORT", help="Where parties dial this curator.")
 @click.option(
@@ -77,11 +72,7 @@ def kit(config: Path, address: str, certificates: str, out: Path) -> None:
 
     It is not secret. Read the fingerprint out by phone: `synod party join` asks for it.
     """
-    from synod.curator.roster.rotation import load_identity  # noqa: PLC0415  (pulls in the store)
-
-    settings = load_settings(CuratorSettings, config)
-    authorities = b"\n".join(one.public_bytes(Encoding.PEM) for one in read_authorities(settings.tls.ca))
-    identity = load_identity(settings)
-    write_new_file(out, write_kit(identity, address=address, ca=authorities.decode(), certificates=certificates))
+    made = make_kit(load_settings(CuratorSettings, config), address=address, certificates=certificates)
+    write_new_file(out, made.content)
     say(f"{out} goes to every party; it is not secret. Read this fingerprint out to each of them, by phone:")
-    say(identity.fingerprint)
+    say(made.fingerprint)

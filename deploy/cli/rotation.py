@@ -14,10 +14,8 @@ from synod.common.runtime.locks import exclusive_lock
 from synod.common.runtime.settings import CuratorSettings, PartySettings, load_settings
 from synod.common.study.study import CURATOR_NAME
 from synod.deploy.cli.curator import config_option as curator_option
-from synod.deploy.cli.curator import curator
 from synod.deploy.cli.party.commands import config_option as party_option
-from synod.deploy.cli.party.commands import party
-from synod.deploy.cli.terminal import Example, Group, command, require_yes, say
+from synod.deploy.cli.terminal import Example, command, require_yes, say
 from synod.party.ledger import Ledger
 from synod.party.rotation import accept_curator, check_curator_rotation, last_rotation
 from synod.party.rotation import rotate_identity as rotate_party_identity
@@ -30,7 +28,7 @@ yes_option = click.option("--yes", is_flag=True, help="Say yes beforehand; neede
 last_option = click.option("--last", is_flag=True, help="Rotate nothing: write the last rotation again.")
 
 
-@party.command(name="rotate-identity", cls=Example, example="synod party rotate-identity --out north-rotation.json")
+@click.command(name="rotate-identity", cls=Example, example="synod party rotate-identity --out north-rotation.json")
 @party_option
 @out_option
 @last_option
@@ -53,9 +51,7 @@ def rotate_party(config: Path, out: Path, last: bool, yes: bool) -> None:
     _hand_out(out, rotation)
 
 
-@curator.command(
-    name="rotate-identity", cls=Example, example="synod curator rotate-identity --out curator-rotation.json"
-)
+@click.command(name="rotate-identity", cls=Example, example="synod curator rotate-identity --out curator-rotation.json")
 @curator_option
 @out_option
 @last_option
@@ -83,7 +79,7 @@ def rotate_curator(config: Path, out: Path, last: bool, yes: bool) -> None:
     _hand_out(out, rotation)
 
 
-@party.command(name="accept-rotation", cls=Example, example="synod party accept-rotation curator-rotation.json")
+@click.command(name="accept-rotation", cls=Example, example="synod party accept-rotation curator-rotation.json")
 @click.argument("rotation", type=click.Path(path_type=Path))
 @party_option
 @yes_option
@@ -104,12 +100,7 @@ def accept_rotation(rotation: Path, config: Path, yes: bool) -> None:
     say(f"{config} pins the new key. The ledger has the rotation as an entry.")
 
 
-@click.group(cls=Group)
-def trust() -> None:
-    """Trust files: whose key is whose, for `synod verify --trust`."""
-
-
-@trust.command(
+@click.command(
     name="rotate", cls=Example, example="synod trust rotate trust.txt north-rotation.json --out trust-new.txt"
 )
 @click.argument("file", metavar="TRUST", type=click.Path(path_type=Path))

@@ -6,16 +6,19 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 from rich.console import Console
 from rich.table import Column, Table
 
+from synod.common.runtime.discovery import load_name
 from synod.common.runtime.errors import OUTCOMES, Code, SynodError, refused
 from synod.common.runtime.logs import start_logging
 
@@ -163,16 +166,56 @@ class Example(click.Command):
         super().__init__(*args, **{**kwargs, "epilog": _epilog(example)})
 
 
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A command that is imported when it is called: `place` is `module:name` below this package."""
+
+    place: str
+    sentence: str
+
+    def load(self) -> click.Command:
+        """The command itself."""
+        found: click.Command = load_name(str(__package__), self.place)
+        return found
+
+
 class Group(click.Group):
     """Commands under one name, each listed with its whole first sentence."""
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def __init__(self, *args: Any, later: Mapping[str, Later] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.later = dict(later or {})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every name, also of what was not imported yet."""
+        return sorted({*self.later, *super().list_commands(ctx)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name, imported now if it was not."""
+        if cmd_name in self.later and cmd_name not in self.commands:
+            self.add_command(self.later[cmd_name].load(), cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+    def sentences(self) -> dict[str, str]:
+        """What a list says of each command; nothing is imported for it."""
+        loaded = {name: first_sentence(one) for name, one in self.commands.items()}
+        return dict(sorted((loaded | {name: one.sentence for name, one in self.later.items()}).items()))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Lists the commands; click itself would cut what it says of them."""
-        found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        rows = [(name, " ".join((one.help or "").split("\n\n")[0].split())) for name, one in found if one is not None]
-        if rows:
-            with formatter.section("Commands"):
-                formatter.write_dl(rows)
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self.sentences().items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The names and options that begin so, for a shell."""
+        names = [CompletionItem(name, help=told) for name, told in self.sentences().items()]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [item for item in names if item.value.startswith(incomplete)] + options
+
+
+def first_sentence(one: click.Command) -> str:
+    """What a list says of a command: the first paragraph of its help."""
+    return " ".join((one.help or "").split("\n\n")[0].split())
 
 
 class ExampleGroup(Group):

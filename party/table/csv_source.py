@@ -13,7 +13,8 @@ import pyarrow.csv
 from synod.common.runtime.errors import SynodError, invalid
 from synod.common.runtime.settings import CsvFormat, Database
 
-BATCH_BYTES = 1 << 20
+BATCH_BYTES = 2 << 20
+HEADER_BYTES = 1 << 20
 MOST_COLUMNS = 10_000
 SEPARATORS = (",", ";", "\t", "|")
 NAMES = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
@@ -50,7 +51,7 @@ def read_csv_header(source: Path, layout: CsvFormat | None) -> list[str]:
     used = layout or USUAL
     if _first_line(source, used).count(used.separator) >= MOST_COLUMNS:
         raise many_columns(source)
-    with _open(source, used, pa.csv.ConvertOptions()) as reader:
+    with _open(source, used, pa.csv.ConvertOptions(), HEADER_BYTES) as reader:
         names = list(reader.schema.names)
     other = find_separator(names, used.separator)
     if layout is None and other is not None:
@@ -86,13 +87,15 @@ def csv_batches(source: Path, wanted: list[str], layout: CsvFormat | None) -> It
         null_values=["", *used.nulls],
         strings_can_be_null=True,
     )
-    with _open(source, used, convert) as reader:
+    with _open(source, used, convert, BATCH_BYTES) as reader:
         yield from reader
 
 
 @contextmanager
-def _open(source: Path, layout: CsvFormat, convert: pa.csv.ConvertOptions) -> Iterator[pa.csv.CSVStreamingReader]:
-    read = pa.csv.ReadOptions(block_size=BATCH_BYTES, encoding=layout.encoding)
+def _open(
+    source: Path, layout: CsvFormat, convert: pa.csv.ConvertOptions, block: int
+) -> Iterator[pa.csv.CSVStreamingReader]:
+    read = pa.csv.ReadOptions(block_size=block, encoding=layout.encoding)
     parse = pa.csv.ParseOptions(delimiter=layout.separator, newlines_in_values=layout.quoted_newlines)
     with (
         open_stream(source, layout) as stream,
@@ -103,7 +106,7 @@ def _open(source: Path, layout: CsvFormat, convert: pa.csv.ConvertOptions) -> It
 
 def _first_line(source: Path, layout: CsvFormat) -> str:
     with open_stream(source, layout) as stream:
-        start: bytes = stream.read(BATCH_BYTES)
+        start: bytes = stream.read(HEADER_BYTES)
     return start.decode(layout.encoding, "replace").partition("\n")[0]
 
 

@@ -2,6 +2,7 @@
 release, rests on. Texts are short, so that they outlive other changes; one that is gone is replaced, not dropped.
 """
 
+from tests.mutants.consoles import CONSOLES
 from tests.mutants.curator_checks import CALLERS, CURATOR_CHECKS
 from tests.mutants.enrolment import ENROLMENT
 from tests.mutants.limits import LIMITS
@@ -34,4 +35,5 @@ EDITS = (
     *OPERATIONS,
     *LOSSES,
     *ENROLMENT,
+    *CONSOLES,
 )

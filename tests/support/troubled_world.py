@@ -53,6 +53,7 @@ class TroubledWorld(World):
     lost: dict[int, set[str]] = field(default_factory=dict)
     """The rounds that were open, or had been, when a party was declared lost."""
     heard: dict[str, float] = field(default_factory=dict)
+    answered: set[str] = field(default_factory=set)
 
     # What happens
 
@@ -67,10 +68,17 @@ class TroubledWorld(World):
             self.refused.add((index, copy))
 
     def deliver(self, message: Message) -> Any:
-        """As any message; by all but a greeting its sender is here."""
+        """As any message; by all but a greeting its sender is here, and by an answer that is new no longer, until it
+        asks what is next.
+        """
+        if message.name == "pull":
+            self.answered.discard(message.party)
         if message.name != "greet":
             self.heard[message.party] = self.now
-        return super().deliver(message)
+        reply = super().deliver(message)
+        if message.name == "submit":
+            self.answered.add(message.party)
+        return reply
 
     def vanish(self, index: int) -> None:
         """A party is killed for good, and all copies of it."""
@@ -268,7 +276,8 @@ class TroubledWorld(World):
             self.site.study.digest(), query.label
         ):
             return False
-        was_here = query.opened - self.heard.get(self.names[index], START) <= HERE_SECONDS + 1
+        name = self.names[index]
+        was_here = query.opened - self.heard.get(name, START) <= HERE_SECONDS + 1 and name not in self.answered
         return was_here and query.label in self.lost.get(index, {query.label})
 
     def _all_know(self, stuck: set[int]) -> bool:

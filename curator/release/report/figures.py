@@ -54,7 +54,7 @@ def _card(margin: Margin, most: int) -> Html:
         heads = ("figure", "synthetic", "released")
         parts.append(chart_table(f"Figures of {name}", heads, [gauge_row(gauge) for gauge in margin.gauges], "figure"))
     if margin.groups:
-        parts.append(tag("p", "Released were counts of parts of it, one for each bit of its code:", class_="part"))
+        parts.append(tag("p", "Released were counts of rows that have one of some values:", class_="part"))
         parts.append(_shares(f"Parts of {name}", margin.groups, len(margin.groups)))
     return tag("article", *parts, class_="card", data_attribute=name)
 

@@ -238,7 +238,7 @@ def _table_margins(study: Study, evidence: Evidence, counts: Sequence[NDArray[np
             yield Margin(coding.attribute.name, describe_domain(coding), ordered, histogram)
             continue
         shares = tuple(Reading(reading.label, reading.synthetic) for reading in shares)
-        groups = tuple(_read_bit(evidence, coding, own, bit, values[bit], drawn) for bit in own)
+        groups = tuple(_read_bit(evidence, coding, bit, values[bit], drawn) for bit in own)
         name, domain = coding.attribute.name, describe_domain(coding)
         if isinstance(coding.attribute, CategoricalAttribute):
             yield Margin(name, domain, shares, groups=groups)
@@ -288,10 +288,8 @@ def _says_something(shares: Sequence[Reading]) -> bool:
     return shares[0].released is not None and shares[0].band < 1 / len(shares)
 
 
-def _read_bit(
-    evidence: Evidence, coding: Coding, own: Sequence[int], bit: int, values: NDArray[np.integer], drawn: Floats
-) -> Reading:
-    label = f"bit {own.index(bit) + 1}: {_shorten(name_runs(coding, np.flatnonzero(values).tolist()))}"
+def _read_bit(evidence: Evidence, coding: Coding, bit: int, values: NDArray[np.integer], drawn: Floats) -> Reading:
+    label = _shorten(name_runs(coding, np.flatnonzero(values).tolist()))
     (reading,) = _read_table(evidence, (bit,), [label], np.array([1]), np.array([drawn[values == 1].sum()]))
     return reading
 

@@ -104,11 +104,11 @@ def _describe_error(study: Study, size: float, what: str) -> str:
 
 def _about_features(error: CountError) -> list[Html]:
     """What else to know where columns are split, or not all of them were counted together."""
-    bits = (
-        "A feature is a column, or one bit of the code of a column with more than two values. A count of two "
-        "categories that have several bits is made up from several features, and can be further off."
+    parts = (
+        "A feature is a column, or a part of one with more than two values, which tells some of its values from the "
+        "others. A count of two categories is made up from several parts then, and can be further off."
     )
-    return [tag("p", bits)] * error.is_of_bits + [tag("p", _describe_pairs(error))] * (error.covered < error.pairs)
+    return [tag("p", parts)] * error.is_of_bits + [tag("p", _describe_pairs(error))] * (error.covered < error.pairs)
 
 
 def _describe_pairs(error: CountError) -> str:

@@ -117,7 +117,8 @@ font-size:.8125rem;font-weight:600}
 .network marker path{fill:var(--soft)}
 .network .arrow:hover path{stroke:var(--accent);stroke-width:2.5;opacity:1}
 .network .node circle{fill:var(--card);stroke:var(--ink);stroke-width:1.4}
-.network .node text{font-size:10px}
+.columns .arrow path{stroke:var(--bar);opacity:.7}
+.columns circle{fill:var(--ink)}
 details{margin:.6rem 0}
 summary{cursor:pointer;color:var(--accent);font-size:.9375rem;padding:.25rem 0}
 strong.figure{font:600 1.6rem/1.3 ui-serif,Georgia,"Noto Serif","Liberation Serif",serif}

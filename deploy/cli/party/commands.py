@@ -20,7 +20,6 @@ from synod.common.study.study import SLUG, load_study
 from synod.deploy.cli.certs import write_request
 from synod.deploy.cli.terminal import (
     Example,
-    Group,
     command,
     require_assertions,
     require_yes,
@@ -47,11 +46,6 @@ NUMBER = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?|[0-9]{1,20}/0*[1-9][0-9]{0,19}
 json_option = click.option("--json", "as_json", is_flag=True, help="For a machine to read.")
 
 
-@click.group(cls=Group)
-def party() -> None:
-    """Run a party's daemon, and decide what it may answer."""
-
-
 def read_settings(config: Path) -> PartySettings:
     """The party's configuration."""
     return load_settings(PartySettings, config)
@@ -62,7 +56,7 @@ def tell_cost(settings: PartySettings, cost: Cost) -> str:
     return describe_cost(cost, settings.shown_delta)
 
 
-@party.command(cls=Example, example="synod party init --config party.yaml")
+@click.command(cls=Example, example="synod party init --config party.yaml")
 @config_option
 @click.option("--spent", help="What the dataset has spent before this ledger, as an epsilon. It is never taken back.")
 @click.option("--spent-rho", help="What it has spent before in studies with a delta, as a rho.")
@@ -111,7 +105,7 @@ def _read_number(text: str | None, what: str, sample: str) -> Fraction:
     return Fraction(text)
 
 
-@party.command(cls=Example, example="synod party fingerprint")
+@click.command(cls=Example, example="synod party fingerprint")
 @config_option
 @command
 def fingerprint(config: Path) -> None:
@@ -119,7 +113,7 @@ def fingerprint(config: Path) -> None:
     say(load_identity(read_settings(config)).fingerprint)
 
 
-@party.command(name="request-certificate", cls=Example, example="synod party request-certificate --config party.yaml")
+@click.command(name="request-certificate", cls=Example, example="synod party request-certificate --config party.yaml")
 @config_option
 @command
 def request_certificate(config: Path) -> None:
@@ -128,7 +122,7 @@ def request_certificate(config: Path) -> None:
     write_request(settings.tls, Holder(Role.PARTY, settings.name), ())
 
 
-@party.command(name="rename-dataset", cls=Example, example="synod party rename-dataset north-stays north-stays-2026")
+@click.command(name="rename-dataset", cls=Example, example="synod party rename-dataset north-stays north-stays-2026")
 @click.argument("old")
 @click.argument("new")
 @config_option
@@ -147,7 +141,7 @@ def rename(old: str, new: str, config: Path) -> None:
         say(f"The configuration has another dataset, {settings.dataset}.")
 
 
-@party.command(name="revoke", cls=Example, example="synod party revoke care-survey")
+@click.command(name="revoke", cls=Example, example="synod party revoke care-survey")
 @click.argument("name")
 @config_option
 @command
@@ -166,7 +160,7 @@ def revoke_study(name: str, config: Path) -> None:
         say(f"Revoked {approval.name}; spent on it: {tell_cost(settings, approval.spent)}.")
 
 
-@party.command(name="check-release", cls=Example, example="synod party check-release release/")
+@click.command(name="check-release", cls=Example, example="synod party check-release release/")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @config_option
 @command
@@ -183,7 +177,7 @@ def check_own_release(folder: Path, config: Path) -> None:
     say(f"The release says of {settings.name} what this ledger says. Other parties: `synod verify DIR --trust FILE`.")
 
 
-@party.command(cls=Example, example="synod party doctor --study study.yaml")
+@click.command(cls=Example, example="synod party doctor --study study.yaml")
 @config_option
 @click.option("--study", type=click.Path(path_type=Path), help="Also check whether this study could be approved.")
 @command
@@ -202,7 +196,7 @@ def doctor(config: Path, study: Path | None) -> None:
         sys.exit(OUTCOMES[worst.code].exit_code)
 
 
-@party.command(cls=Example, example="synod party serve --config party.yaml")
+@click.command(cls=Example, example="synod party serve --config party.yaml")
 @config_option
 @stay_option
 @command

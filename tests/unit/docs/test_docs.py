@@ -164,7 +164,10 @@ def test_a_study_with_a_method_that_comes_later_is_refused() -> None:
 
 
 def leaf_commands(group: click.Group) -> Iterator[click.Command]:
-    for command in group.commands.values():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
         if isinstance(command, click.Group):
             yield from leaf_commands(command)
         else:

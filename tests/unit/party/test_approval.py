@@ -4,15 +4,15 @@ import errno
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-import numpy as np
 import pytest
 
 from synod.common.crypto.identity import Identity
 from synod.common.privacy.cost import Cost
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.settings import PartySettings
+from synod.common.study.encoding import CodeColumn
 from synod.common.study.study import Study
 from synod.party.account import ApprovalState
 from synod.party.approval import (
@@ -26,6 +26,7 @@ from synod.party.approval import (
 )
 from synod.party.ledger import LEDGER_FILE, Ledger, StoredAnswer
 from synod.party.table.encode import TableError
+from synod.party.table.planes import write_planes
 from synod.party.table.snapshot import load_snapshot
 from tests.support.parties import file_of, make_settings
 from tests.support.studies import make_study
@@ -259,15 +260,15 @@ def test_two_studies_of_two_kinds_cannot_pass_either_cap(settings: PartySettings
 def test_disk_full_while_the_table_is_kept(settings: PartySettings, monkeypatch: pytest.MonkeyPatch) -> None:
     initialize(settings, spent=None, now=5)
     study = study_for(settings)
-    save, calls = np.save, []
+    calls: list[BinaryIO] = []
 
-    def fail_on_the_third(file: Any, array: Any, allow_pickle: bool) -> None:
+    def fail_on_the_third(file: BinaryIO, column: CodeColumn) -> None:
         calls.append(file)
         if len(calls) == 3:
             raise OSError(errno.ENOSPC, "No space left on device")
-        save(file, array, allow_pickle=allow_pickle)
+        write_planes(file, column)
 
-    monkeypatch.setattr(np, "save", fail_on_the_third)
+    monkeypatch.setattr("synod.party.table.snapshot.write_planes", fail_on_the_third)
     with pytest.raises(SynodError, match="free disk space") as caught:
         approve(settings, study, now=6)
     assert caught.value.code is Code.STORAGE
@@ -345,7 +346,7 @@ def test_a_study_of_persons_is_approved_where_nobody_has_more_rows(settings: Par
     (entry,) = [entry for entry in entries(own) if entry["kind"] == "approved"]
     assert entry["name"] == "rows-2"
     files = sorted(path.name for path in snapshot_folder(own, bytes.fromhex(entry["study"])).iterdir())
-    assert files == [f"{index:04}.npy" for index in range(4)], "the person is not in the snapshot"
+    assert files == [*(f"{index:04}.npy" for index in range(4)), "rows.npy"], "the person is not in the snapshot"
 
 
 def test_persons_with_several_rows_need_a_column_before_anything_is_read(settings: PartySettings) -> None:

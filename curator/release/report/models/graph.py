@@ -1,6 +1,6 @@
-"""Draws a Bayesian network: a lane for each attribute, from left to right in the order in which features depend.
+"""Draws a Bayesian network over whole columns: a lane for each, from left to right in the order in which they depend.
 
-A feature is in the column after that of its last parent, so every arrow points to the right.
+A column is in the layer after that of its last parent, so every arrow points to the right.
 """
 
 from collections.abc import Sequence
@@ -15,20 +15,19 @@ from synod.curator.network.graph import Network
 from synod.curator.release.report.markup import Html, plain, tag
 from synod.curator.release.report.wording import plural
 
-COLUMN, ROW, PAD, RADIUS = 68, 24, 8, 9
+LAYER, ROW, RADIUS = 68, 32, 9
 LETTER = 6.6
 LONGEST_LABEL = 24
-MOST_FEATURES = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """An attribute's features with their columns, from `top` on; features of one column are below each other."""
+    """A column of the table with its layer, from `top` on."""
 
     label: str
+    feature: int
+    layer: int
     top: float
-    height: float
-    places: dict[int, tuple[int, int]]
 
 
 def read_networks(study: Study, publication: Publication) -> dict[str, Network]:
@@ -46,22 +45,14 @@ def has_bits(study: Study) -> bool:
 
 
 def name_feature(study: Study, feature: int) -> str:
-    """An attribute's name, with the number of the bit if it is split, bits counting from the highest, or with the
-    number of groups if it is a coarser level.
-    """
-    features = features_of(study)
-    one = features[feature]
+    """A column's name, with the number of groups if it is a coarser level."""
+    one = features_of(study)[feature]
     name = plain(study.attributes[one.attribute].name)
-    if one.level:
-        return f"{name}, in {one.size} groups"
-    if one.bit is None:
-        return name
-    bits = [other.bit for other in features if other.attribute == one.attribute]
-    return name if len(bits) == 1 else f"{name}, bit {bits.index(one.bit) + 1}"
+    return f"{name}, in {one.size} groups" if one.level else name
 
 
 def layer_features(network: Network) -> dict[int, int]:
-    """The column of each feature: one more than the last of its parents."""
+    """The layer of each feature: one more than the last of its parents."""
     layers: dict[int, int] = {}
     for pair in network.pairs:
         parents = (network.levels.base(parent) for parent in pair.parents)
@@ -70,40 +61,25 @@ def layer_features(network: Network) -> dict[int, int]:
 
 
 def arrange_lanes(study: Study, network: Network) -> list[Lane]:
-    """Lanes from top to bottom: attributes whose features come early first."""
-    layers, features = layer_features(network), features_of(study)
-    members: dict[int, list[int]] = {}
-    for index, feature in enumerate(features[: len(network.pairs)]):
-        members.setdefault(feature.attribute, []).append(index)
-    order = sorted(members, key=lambda a: (round(sum(layers[i] for i in members[a]) / len(members[a]), 6), a))
-    lanes, top = [], 0.0
-    for attribute in order:
-        places: dict[int, tuple[int, int]] = {}
-        used: dict[int, int] = {}
-        for feature_index in members[attribute]:
-            column = layers[feature_index]
-            places[feature_index] = (column, used.get(column, 0))
-            used[column] = used.get(column, 0) + 1
-        height = float(ROW * max(used.values()) + PAD)
-        lanes.append(Lane(plain(study.attributes[attribute].name), top, height, places))
-        top += height
-    return lanes
+    """Lanes from top to bottom: columns that are drawn early first."""
+    layers = layer_features(network)
+    order = sorted(layers, key=lambda feature: (layers[feature], feature))
+    return [
+        Lane(name_feature(study, feature), feature, layers[feature], float(ROW * place))
+        for place, feature in enumerate(order)
+    ]
 
 
 def draw_network(study: Study, network: Network, key: str) -> Html:
     """The drawing; `key` tells its marker from those of other drawings on the page."""
     lanes = arrange_lanes(study, network)
     left = 16 + LETTER * min(LONGEST_LABEL, max(len(lane.label) for lane in lanes))
-    places = {
-        i: (left + 16 + COLUMN * c, lane.top + PAD / 2 + ROW * (r + 0.5))
-        for lane in lanes
-        for i, (c, r) in lane.places.items()
-    }
+    places = {lane.feature: (left + 16 + LAYER * lane.layer, lane.top + ROW / 2) for lane in lanes}
     width = max(x for x, _ in places.values()) + 24
-    height = lanes[-1].top + lanes[-1].height
+    height = float(ROW * len(lanes))
     arrows = [_draw_arrow(study, places, *edge, key) for edge in sorted(network.edges)]
     words = (
-        f"{plural(len(places), 'feature')} and {plural(len(arrows), 'arrow')}, from a parent to what is drawn from it."
+        f"{plural(len(places), 'column')} and {plural(len(arrows), 'arrow')}, from a parent to what is drawn from it."
     )
     return tag(
         "svg",
@@ -137,8 +113,8 @@ def _arrow_head(key: str) -> Html:
 
 def _draw_lane(lane: Lane, width: float, place: int) -> Html:
     label = lane.label if len(lane.label) <= LONGEST_LABEL else lane.label[: LONGEST_LABEL - 1] + "…"
-    stripe = tag("rect", x=0, y=lane.top, width=width, height=lane.height, class_="lane") if place % 2 == 0 else Html()
-    text = tag("text", tag("title", lane.label), label, x=8, y=lane.top + lane.height / 2 + 4)
+    stripe = tag("rect", x=0, y=lane.top, width=width, height=ROW, class_="lane") if place % 2 == 0 else Html()
+    text = tag("text", tag("title", lane.label), label, x=8, y=lane.top + ROW / 2 + 4)
     return tag("g", stripe, text)
 
 
@@ -158,20 +134,12 @@ def _draw_arrow(study: Study, places: dict[int, tuple[float, float]], parent: in
 
 
 def _draw_node(study: Study, feature: int, x: float, y: float) -> Html:
-    name = name_feature(study, feature)
-    number = name.rpartition(", bit ")[2] if features_of(study)[feature].bit is not None and ", bit " in name else ""
-    return tag(
-        "g",
-        tag("title", name),
-        tag("circle", cx=x, cy=y, r=RADIUS),
-        tag("text", number, x=x, y=y + 3.6, text_anchor="middle"),
-        class_="node",
-        data_feature=feature,
-    )
+    name = tag("title", name_feature(study, feature))
+    return tag("g", name, tag("circle", cx=x, cy=y, r=RADIUS), class_="node", data_feature=feature)
 
 
 def list_parents(study: Study, network: Network) -> Sequence[tuple[str, list[str]]]:
-    """Each feature with the names of its parents, in the order of drawing."""
+    """Each column with the names of its parents, in the order of drawing."""
     return [
         (name_feature(study, pair.feature), [name_feature(study, parent) for parent in pair.parents])
         for pair in network.pairs

@@ -7,10 +7,16 @@ from synod.curator.methods.base import ModelSection, Publication
 from synod.curator.network.graph import Network
 from synod.curator.network.levels import PLAIN
 from synod.curator.release.report.markup import Html, join, tag
-from synod.curator.release.report.models.graph import MOST_FEATURES, draw_network, has_bits, list_parents, read_networks
+from synod.curator.release.report.models.columns import describe_columns, show_columns
+from synod.curator.release.report.models.graph import draw_network, has_bits, list_parents, read_networks
 from synod.curator.release.report.wording import plural
 
 MOST_NETWORKS = 10
+MOST_LANES = 24  # with more columns the arrows from one to the next lead off the screen
+PARTS = (
+    "The method splits a column with more than two values into parts, each of which tells some of its values from the "
+    "others, and an arrow leads from part to part. A line is the thicker the more arrows there are between two columns."
+)
 UNCONNECTED = "Do not look for relations between columns that no arrow of the network connects: they are lost or weak."
 
 
@@ -48,25 +54,25 @@ def _show_own_networks(study: Study, networks: Mapping[str, Network]) -> Html:
 
 
 def _show_network(study: Study, network: Network, key: str) -> Html:
-    words = [tag("p", _describe_network(study, network))]
-    if len(network.pairs) > MOST_FEATURES:
-        return join([*words, tag("p", "That is too large to draw; ", tag("code", "model.json"), " has it.")])
+    """Arrows from column to column; of split or very many columns which two are joined, as a reader asks for."""
+    if has_bits(study) or len(network.pairs) > MOST_LANES:
+        words = describe_columns(study, network) + (f" {PARTS}" if has_bits(study) else "")
+        return join([tag("p", words), show_columns(study, network)])
     label = "Bayesian network, scrolls sideways"
     drawing = tag("div", draw_network(study, network, key), class_="scroll", tabindex=0, role="group", aria_label=label)
     rows = [
         tag("tr", tag("th", tag("bdi", name), scope="row"), tag("td", _name_all(parents)))
         for name, parents in list_parents(study, network)
     ]
-    head = tag("thead", tag("tr", tag("th", "feature", scope="col"), tag("th", "drawn from", scope="col")))
+    head = tag("thead", tag("tr", tag("th", "column", scope="col"), tag("th", "drawn from", scope="col")))
     table = tag("table", tag("caption", "In the order of drawing"), head, tag("tbody", *rows))
-    return join([*words, drawing, tag("details", tag("summary", "The network as a list"), table)])
+    words = tag("p", _describe_network(network))
+    return join([words, drawing, tag("details", tag("summary", "The network as a list"), table)])
 
 
-def _describe_network(study: Study, network: Network) -> str:
-    features, arrows = plural(len(network.pairs), "feature"), plural(len(network.edges), "arrow")
-    words = f"It has {features} and {arrows}; no feature has more than {plural(network.degree, 'parent')}."
-    if has_bits(study):
-        words += " A feature is a column, or one bit of its code, 1 being the highest."
+def _describe_network(network: Network) -> str:
+    columns, arrows = plural(len(network.pairs), "column"), plural(len(network.edges), "arrow")
+    words = f"It has {columns} and {arrows}; no column has more than {plural(network.degree, 'parent')}."
     if network.levels != PLAIN:
         words += " A column may be drawn from groups of another column's values; the list says how many groups."
     if not network.edges and len(network.pairs) > 1:

@@ -1,12 +1,14 @@
 """Every command explains itself: what it does, an example that is a real call, and its exit codes."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import click
 import pytest
 
 from synod.deploy.cli.main import main
-from synod.deploy.cli.terminal import EXIT_CODES
+from synod.deploy.cli.terminal import EXIT_CODES, Group, first_sentence
 from tests.support.commands import synod
 
 PROMISED = [
@@ -25,11 +27,20 @@ def walk(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[s
     if not isinstance(command, click.Group) or command.invoke_without_command:
         yield " ".join(path), command
     if isinstance(command, click.Group):
-        for name, inner in command.commands.items():
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
             yield from walk(inner, (*path, name))
 
 
 COMMANDS = dict(walk(main))
+LISTS = [
+    (name, later.load(), later.sentence)
+    for group in (main, *main.commands.values())
+    if isinstance(group, Group)
+    for name, later in group.later.items()
+]
 
 
 def test_the_promised_commands_are_there() -> None:
@@ -55,6 +66,25 @@ def test_the_example_uses_only_options_that_exist(path: str) -> None:
     words = (command.epilog or "").split("Example:")[1].split("Exit codes")[0].split(">")[0].split()
     known = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
     assert {word for word in words if word.startswith("--")} <= known
+
+
+@pytest.mark.parametrize(("name", "command", "listed"), LISTS)
+def test_a_list_says_of_a_command_what_the_command_says_itself(name: str, command: click.Command, listed: str) -> None:
+    assert command.name == name
+    assert listed == first_sentence(command)
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["party", "--help"], ["study", "--help"]])
+def test_what_needs_no_command_imports_none(arguments: list[str]) -> None:
+    program = (
+        "import sys\nfrom synod.deploy.cli.main import main\nmain(standalone_mode=False)\n"
+        "print(sorted({'numpy', 'grpc', 'pyarrow', 'pydantic', 'cryptography'} & set(sys.modules)), file=sys.stderr)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ended.stdout
+    assert ended.stderr == "[]\n"
 
 
 def test_an_unknown_command_or_option_is_a_usage_error() -> None:

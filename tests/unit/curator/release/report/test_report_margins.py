@@ -154,10 +154,10 @@ def test_a_bit_is_named_by_what_it_stands_for() -> None:
     report = render_report(make_study(schema=schema, rows=ROWS, epsilon="0.5", method=method))
     margin = by_name(report)["x0"]
     assert [group.label for group in margin.groups] == [
-        "bit 1: c8, c9, c10 and 5 more",
-        "bit 2: c4, c5, c6 and 5 more",
-        "bit 3: c2, c3, c6 and 5 more",
-        "bit 4: c1, c3, c5 and 5 more",
+        "c8, c9, c10 and 5 more",
+        "c4, c5, c6 and 5 more",
+        "c2, c3, c6 and 5 more",
+        "c1, c3, c5 and 5 more",
     ]
     assert all(share.released is None for share in margin.shares)
     ones = np.isin(report.publication.columns[0], range(8, 16)).mean()
