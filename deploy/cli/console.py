@@ -42,9 +42,17 @@ def place_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @party_config_option
 @place_options
 @command
-def party_console(config: Path, idle_minutes: int, **where: Any) -> None:
+def party_console(
+    config: Path,
+    listen: str,
+    path: Path | None,
+    certificate: Path | None,
+    key: Path | None,
+    beyond_loopback: bool,
+    idle_minutes: int,
+) -> None:
     """Read, approve and revoke studies in a browser: prints a link that is good once, and serves until stopped."""
-    place = _take_place(**where)
+    place = _take_place(listen, path, certificate, key, beyond=beyond_loopback)
     from synod.common.console.serve import serve_console  # noqa: PLC0415  (optional packages)
     from synod.party.console.routes import PartyConsole, make_pages  # noqa: PLC0415
 
@@ -63,9 +71,18 @@ def party_console(config: Path, idle_minutes: int, **where: Any) -> None:
 )  # fmt: skip
 @place_options
 @command
-def curator_console(config: Path, curator_config: Path | None, idle_minutes: int, **where: Any) -> None:
+def curator_console(
+    config: Path,
+    curator_config: Path | None,
+    listen: str,
+    path: Path | None,
+    certificate: Path | None,
+    key: Path | None,
+    beyond_loopback: bool,
+    idle_minutes: int,
+) -> None:
     """Submit and watch studies in a browser: prints a link that is good once, and serves until stopped."""
-    place = _take_place(**where)
+    place = _take_place(listen, path, certificate, key, beyond=beyond_loopback)
     from synod.common.console.serve import serve_console  # noqa: PLC0415  (optional packages)
     from synod.deploy.console.routes import CuratorConsole, make_pages  # noqa: PLC0415
 
@@ -77,7 +94,7 @@ def curator_console(config: Path, curator_config: Path | None, idle_minutes: int
         serve_console("curator", pages, console.routes(), place, announce=_announce, idle_seconds=60 * idle_minutes)
 
 
-def _take_place(**where: Any) -> "Place":
+def _take_place(listen: str, path: Path | None, certificate: Path | None, key: Path | None, *, beyond: bool) -> "Place":
     require_assertions()
     try:
         import jinja2  # noqa: F401, PLC0415  (an optional package)
@@ -90,8 +107,7 @@ def _take_place(**where: Any) -> "Place":
         ) from None
     from synod.common.console.place import Wanted, take_place  # noqa: PLC0415
 
-    wanted = Wanted(where["listen"], where["path"], where["certificate"], where["key"], where["beyond_loopback"])
-    return take_place(wanted)
+    return take_place(Wanted(listen, path, certificate, key, beyond))
 
 
 def _settle(place: "Place") -> None:

@@ -1,4 +1,4 @@
-"""`synod study`, before the curator has it: check, draft and forecast a study."""
+"""`synod methods`, and `synod study` before the curator has it: check, draft and forecast a study."""
 
 import sys
 from pathlib import Path
@@ -12,7 +12,7 @@ from synod.common.protocol.queries.parsing import check_feasible
 from synod.common.runtime.errors import invalid
 from synod.common.runtime.settings import read_source
 from synod.common.study.promise import explain_delta, explain_several_rows, name_budget
-from synod.common.study.study import Study, load_study
+from synod.common.study.study import Study, known_methods, load_study
 from synod.deploy.cli.advice import advice_document, show_advice
 from synod.deploy.cli.forecast import forecast_document, show_forecast
 from synod.deploy.cli.terminal import Example, command, errors, say, say_json, show_table, tell_aside
@@ -26,6 +26,24 @@ from synod.party.table.detect import detect_format
 
 json_option = click.option("--json", "as_json", is_flag=True, help="For a machine to read.")
 study_argument = click.argument("study", type=click.Path(path_type=Path))
+
+
+@click.command(name="methods", cls=Example, example="synod methods --json")
+@json_option
+@command
+def list_methods(as_json: bool) -> None:
+    """List the methods that a study may name, with one line each."""
+    from synod.curator.methods.base import method_titles  # noqa: PLC0415  (pulls in every recipe)
+
+    titles, known = method_titles(), known_methods()
+    if as_json:
+        keys = {name: [key for key in known[name].model_fields if key not in ("name", "version")] for name in titles}
+        say_json([{"name": name, "title": title, "keys": keys[name]} for name, title in titles.items()])
+        return
+    width = max(map(len, titles))
+    for name, title in titles.items():
+        say(f"{name:<{width}}  {title}")
+    say("The keys of each, and what it can and cannot express, are in docs/curator-operator.md.")
 
 
 @click.command(cls=Example, example="synod study check study.yaml")

@@ -69,7 +69,7 @@ class CuratorConsole:
             page("/submit", self.write),
             action("/submit", self.check),
             page("/drafts/{hash}", self.draft),
-            action("/drafts/{hash}/advice", self.advise),
+            action("/drafts/{hash}/advice", self.rehearse),
             action("/drafts/{hash}/submit", self.submit),
             page("/studies/{name}", self.study),
             Route(f"/studies/{{name}}{LIVE_SUFFIX}", self.live, methods=["GET"]),
@@ -162,7 +162,7 @@ class CuratorConsole:
         """What a study would do, before it is submitted."""
         return self._show_draft(request)
 
-    def advise(self, request: Request) -> Response:
+    def rehearse(self, request: Request) -> Response:
         """The same, with a rehearsal and the methods side by side."""
         return self._show_draft(request, advice=describe_advice(self._drafts.find(request.path_params["hash"])))
 

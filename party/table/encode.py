@@ -22,7 +22,7 @@ from synod.common.study.encoding import Codes, Coding, encode_numbers
 from synod.common.study.schema import CategoricalAttribute, IntegerAttribute, PlainAttribute
 from synod.party.table.csv_source import USUAL
 from synod.party.table.order import sort_rows
-from synod.party.table.scratch import make_arrays
+from synod.party.table.scratch import ROWS_BETWEEN, make_arrays, write_out
 from synod.party.table.snapshot import Snapshot
 from synod.party.table.source import Source, open_batches
 from synod.party.table.text import NO_DAY, decoded, to_days, to_numbers, to_texts, to_truths
@@ -77,9 +77,9 @@ def read_table(
     scratch: Path | None = None,
 ) -> Snapshot:
     """Reads, checks and encodes a table; raises `TableError` with all misfits if anything does not fit. `layout` is the
-    format of a CSV file; with `show_values` misfits have examples, for the operator's own terminal. In the folder
-    `scratch` a large table is read into files without a name, in place of memory. Rows keep the order of files; those
-    of a database, which has none, are put into one.
+    format of a CSV file; with `show_values` misfits have examples, for the operator's own terminal. Rows keep the order
+    of files; those of a database, which has none, are put into one. In the folder `scratch` a large table is read into
+    files without a name, in place of memory.
 
     Guarantee: with a `unit`, no unit of the snapshot has more rows than it says. Its column is not kept.
     """
@@ -105,6 +105,8 @@ def read_table(
                     _add_examples(examples.setdefault(key, {}), values, where)
             kept = max(0, min(rows, expected_rows) - start)
             column[start : start + kept] = codes[:kept]
+        if start // ROWS_BETWEEN != rows // ROWS_BETWEEN:
+            write_out([*columns, *(units.arrays if units else ())])
     if rows != expected_rows:
         misfits["(rows)", "the row count is not the roster's"] = rows
     if unit is not None and units is not None:
@@ -164,9 +166,9 @@ def _kind(attribute: PlainAttribute) -> str:
 def _encode_categories(coding: Coding, values: pa.Array) -> tuple[Codes, Bools]:
     assert isinstance(coding.attribute, CategoricalAttribute)
     positions = pc.index_in(to_texts(values), value_set=pa.array(coding.attribute.categories))
-    outside = positions.is_null().to_numpy(zero_copy_only=False)
-    codes = positions.fill_null(0).to_numpy(zero_copy_only=False).astype(coding.dtype)
-    return codes, outside
+    outside = _nulls_of(positions)
+    known = positions.fill_null(0) if positions.null_count else positions
+    return known.to_numpy(zero_copy_only=False).astype(coding.dtype), outside
 
 
 def _encode_range(coding: Coding, values: pa.Array, layout: CsvFormat) -> tuple[Codes, Bools, Bools]:

@@ -75,7 +75,8 @@ def open_batches(source: Source, wanted: list[str], layout: CsvFormat | None = N
         if is_folder(source):
             yield from folder_batches(source, wanted, BATCH_ROWS)
         elif source.suffix == ".parquet":
-            with pa.parquet.ParquetFile(source) as file:
+            # Arrow would keep what it reads ahead until the end: all of the file.
+            with pa.parquet.ParquetFile(source, pre_buffer=False) as file:
                 yield from file.iter_batches(batch_size=BATCH_ROWS, columns=wanted)
         else:
             yield from csv_batches(source, wanted, layout)

@@ -191,6 +191,14 @@ def test_over_budget_and_a_table_that_does_not_fit(seats: Seats) -> None:
         table.write_text(kept)
     assert [one for one in wrong if "status of 400" not in one] == [], "that the form was refused is in its status"
     assert [entry["kind"] for entry in site.ledger_entries("harbour")] == before
+    seats.open("curator", "/studies/misfit")
+    seats.find("details summary").click()
+    seats.find("input[value=valley]").click()
+    seats.type("reason", "its server burned down")
+    seats.tick("sure")
+    seats.click("Declare it lost")
+    seats.await_words("may_lose")
+    assert list(site.status("misfit").losses) == [], "a study that allows no losses has none"
     for name in ("greedy", "misfit"):
         seats.open("curator", f"/studies/{name}")
         seats.find("details:last-of-type summary").click()

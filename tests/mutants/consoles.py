@@ -11,14 +11,14 @@ CONSOLES = (
     *edits_of(
         "common/console/guard.py",
         ATTACKS,
-        ("a rebound name is served", "if not is_own_host(self._address, headers.get", "if False and headers.get"),
+        ("a rebound name is served", 'not is_own_host(self._address, headers.get("host", ""))', "False"),
         ("another site may cause requests", "if is_from_elsewhere(headers):", "if False:"),
         ("nobody has to enter", "if session is None:", "if session is None and path == '':"),
         ("another origin may send forms", "if not is_own_origin(self._address, request.headers):", "if False:"),
         (
             "a form needs no token",
-            "if not isinstance(token, str) or not session.take_form",
-            "if False and session.take_form",
+            "not isinstance(token, str) or not session.take_form(token, request.url.path)",
+            "False",
         ),
         ("pages may be framed", "\"frame-ancestors 'none'\"", '"frame-ancestors *"'),
         ("pages are kept", '"cache-control": "no-store",', '"cache-control": "private",'),

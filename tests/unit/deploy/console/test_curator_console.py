@@ -6,16 +6,21 @@ With real daemons it is in tests/browser/test_console_pages.py.
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
+from http.client import HTTPConnection
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
+from synod.common.console.entry import IDLE_SECONDS
 from synod.common.runtime.settings import CuratorSettings, OperatorSettings, load_settings
 from synod.common.study.study import load_study
 from synod.deploy.console.routes import CuratorConsole, make_pages, write_event
 from synod.deploy.console.standing import view_standing
 from synod.deploy.enrolment.kit import read_kit
+from synod.deploy.study.advice import Advice, Verdict, Way
+from synod.deploy.study.rehearsal import Rehearsal
 from synod.v1 import study_pb2 as pb
 from tests.support.commands import synod, write_study
 from tests.support.consoles import Served, Visitor, make_house, serving
@@ -44,7 +49,7 @@ def console(folder: Path) -> Iterator[Served]:
     curator = load_settings(CuratorSettings, folder / "curator.yaml")
     pages = make_pages(settings)
     with ExitStack() as stack:
-        served = stack.enter_context(CuratorConsole(settings, curator, pages, clock=lambda: 0.0))
+        served = stack.enter_context(CuratorConsole(settings, curator, pages, clock=lambda: 0.0, live_seconds=0.05))
         yield stack.enter_context(serving("curator", pages, served.routes()))
 
 
@@ -94,6 +99,25 @@ def test_the_draft_keeps_the_seed_that_was_drawn(visitor: Visitor) -> None:
     assert refused.status == 400
     assert "127.0.0.1:1" in refused.text, "the curator cannot be reached"
     assert first.headers["location"].removeprefix("/drafts/") in refused.text
+
+
+def test_advice_is_shown_beside_the_forecast(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rehearsal itself takes a minute, and is tested where it is made; here its result is given."""
+    found = Rehearsal(("sex", "age"), np.array([0.01, 0.3]), np.array([0.01, 0.25]), {(0, 1): 0.6}, 0.1, 0.2, 3.0)
+    advice = Advice(
+        Way("as it is", found),
+        (Way("method x", found, asks_each_party=True), Way("method y", None, "it needs numbers")),
+        (Way("twice the rows", found),),
+    )
+    monkeypatch.setattr("synod.deploy.console.drafts.advise_on", lambda *_, **__: advice)
+    draft = visitor.send("/submit", "/submit", text=written()).headers["location"]
+    page = visitor.send(draft, f"{draft}/advice")
+    assert page.status == 200, page.text
+    assert advice.recommendation in page.text
+    assert f"age {Verdict.DROWNED.value} 30.0%" in page.text
+    assert "method x 15.5% 50% usable each party's own numbers" in page.text
+    assert "method y it needs numbers" in page.text
+    assert "twice the rows 15.5% 50% usable sums" in page.text
 
 
 @pytest.mark.parametrize(
@@ -161,6 +185,22 @@ def test_the_cookies_of_the_two_consoles_are_not_each_others(served: Served, tmp
 
 def test_without_the_session_no_live_part(served: Served) -> None:
     assert served.visitor().ask("/studies/care/live").status == 403
+
+
+def test_a_live_part_ends_with_the_session(served: Served) -> None:
+    """It tells of trouble as long as the session is open; looking at it does not keep the session open."""
+    visitor = served.entered()
+    connection = HTTPConnection("127.0.0.1", served.address.port or 0, timeout=30)
+    connection.request("GET", "/studies/care/live", headers={"Cookie": visitor.cookie})
+    with connection.getresponse() as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        assert response.readline() == b"event: part\n"
+        assert b"127.0.0.1:1" in response.readline()
+        served.clock.seconds += IDLE_SECONDS + 1
+        assert b"event: end" not in response.read(), "it came to its end, and says nothing of the study's"
+    connection.close()
+    assert visitor.ask("/submit").status == 403
+    assert len(served.links) == 2
 
 
 def test_no_line_of_an_event_can_end_it() -> None:

@@ -205,12 +205,15 @@ def test_the_form_of_another_session(served: Served, study_path: str) -> None:
 
 
 def test_the_cookie_of_another_console(served: Served, house: House) -> None:
+    """While the operator is in: what opens the one console is worth nothing at the other."""
+    operator = served.entered()
     with house.serving() as other:
         foreign = other.entered()
         name, _, key = foreign.cookie.partition("=")
         assert foreign.ask("/").status == 200
     for cookie in (foreign.cookie, f"synod-party-{served.address.port}={key}", f"{name}=", "x"):
         assert_shown_nothing(Visitor(served.address, cookie).ask("/"), 403)
+    assert operator.ask("/").status == 200
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
