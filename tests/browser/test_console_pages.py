@@ -196,8 +196,8 @@ def test_over_budget_and_a_table_that_does_not_fit(seats: Seats) -> None:
     seats.type("reason", "its server burned down")
     seats.tick("sure")
     seats.click("Declare it lost")
-    seats.await_words("may_lose")
-    assert list(site.status("misfit").losses) == [], "a study that allows no losses has none"
+    seats.await_words("the parties of misfit are still enrolling, and nothing is spent.")
+    assert list(site.status("misfit").losses) == [], "it goes on as it was"
     for name in ("greedy", "misfit"):
         seats.open("curator", f"/studies/{name}")
         seats.find("details:last-of-type summary").click()
