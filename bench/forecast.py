@@ -1,11 +1,12 @@
 """Whether forecasts come true: studies over real and invented tables, each rehearsed on invented rows and then run.
 
-    python -m bench.forecast DATA [--cases settled|fresh] [--out FILE]
+    python -m bench.forecast DATA [--cases settled|fresh|later] [--out FILE]
 
-`settled` are the ten studies on which the words were settled, `fresh` ten others that nothing was settled on. DATA
-holds `adult/` and `nltcs/`, each with its `study.yaml` and table. A study is run in one process by the same recipes as
-daemons run, and what comes out is measured by `synod evaluate`'s own code, numbers in at most eight bins. The last
-line is one JSON object: how many of all verdicts came true, and each study's figures.
+`settled` are the ten studies on which the words were settled, `fresh` ten others, by which it was settled what counts
+as near a border, and `later` ten that nothing was settled on. DATA holds `adult/` and `nltcs/`, each with its
+`study.yaml` and table. A study is run in one process by the same recipes as daemons run, and what comes out is measured
+by `synod evaluate`'s own code, numbers in at most eight bins. The last line is one JSON object: how many of all verdicts
+came true, of those not near a border too, and each study's figures.
 """
 
 import argparse
@@ -27,7 +28,7 @@ from synod.deploy.demo import write_tables
 from synod.deploy.evaluate.measure import Evaluation, Request, average, evaluate
 from synod.deploy.evaluate.tables import bin_table, fill_columns
 from synod.deploy.simulate import publish_in_process
-from synod.deploy.study.advice import Verdict, judge_column, judge_pair
+from synod.deploy.study.advice import Verdict, judge_column, judge_pair, near_column, near_pair
 from synod.deploy.study.rehearsal import COARSE_BINS, Rehearsal, coarsen, rehearse
 from synod.party.table.encode import read_table
 from synod.party.table.source import count_rows
@@ -63,10 +64,17 @@ class Outcome:
     columns_measured: float
     columns_verdict: str
     columns_came_true: bool
+    columns_near: bool
     pairs_forecast: float
     pairs_measured: float
     pairs_verdict: str
     pairs_came_true: bool
+    pairs_near: bool
+
+    @property
+    def verdicts(self) -> tuple[tuple[bool, bool], ...]:
+        """Of columns and of pairs: whether the word came true, and whether it was said to be near a border."""
+        return (self.columns_came_true, self.columns_near), (self.pairs_came_true, self.pairs_near)
 
 
 def _case(
@@ -107,7 +115,19 @@ FRESH = (
     _case("shops", "2", "privbayes", rows=8_000),
     _case("schools", "1", rows=400),
 )
-CASES = {"settled": SETTLED, "fresh": FRESH}
+LATER = (
+    _case("adult", "0.6", rows=30_000, columns=WORK, pure=True),
+    _case("adult", "2", rows=6_000, columns=MONEY),
+    _case("adult", "0.4", "privbayes"),
+    _case("adult", "1", "hpdp-dp", rows=15_000, columns=MONEY),
+    _case("nltcs", "0.05", rows=8_000),
+    _case("nltcs", "1", "dp-subn", rows=3_000),
+    _case("hospitals", "0.3", rows=9_000),
+    _case("hospitals", "2", "independent", max_rows_per_unit=2),
+    _case("shops", "1", rows=2_000),
+    _case("schools", "0.8", "histogram", pure=True),
+)
+CASES = {"settled": SETTLED, "fresh": FRESH, "later": LATER}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -123,8 +143,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
             outcome = measure_case(case, asked.data, Path(folder))
             outcomes.append(outcome)
             print(_line(outcome), flush=True)
-    came_true = sum(one.columns_came_true + one.pairs_came_true for one in outcomes)
-    found = {"came_true": came_true, "verdicts": 2 * len(outcomes), "studies": [asdict(one) for one in outcomes]}
+    verdicts = [verdict for one in outcomes for verdict in one.verdicts]
+    clear = [came_true for came_true, near in verdicts if not near]
+    found = {
+        "came_true": sum(came_true for came_true, _ in verdicts),
+        "verdicts": len(verdicts),
+        "clear_came_true": sum(clear),
+        "clear": len(clear),
+        "studies": [asdict(one) for one in outcomes],
+    }
     text = json.dumps(found)
     if asked.out:
         asked.out.write_text(text + "\n", encoding="utf-8")
@@ -154,10 +181,12 @@ def measure_case(case: Case, data: Path, folder: Path) -> Outcome:
         columns_measured=columns,
         columns_verdict=columns_verdict.value,
         columns_came_true=judge_column(columns, columns) is columns_verdict,
+        columns_near=bool(near_column(float(rehearsal.coarse_columns.mean()))),
         pairs_forecast=rehearsal.kept or 0.0,
         pairs_measured=kept,
         pairs_verdict=pairs_verdict.value,
         pairs_came_true=judge_pair(kept) is pairs_verdict,
+        pairs_near=bool(near_pair(rehearsal.kept or 0.0)),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from synod.common.study.study import Study
 from synod.deploy.cli.terminal import say, show_table
-from synod.deploy.study.advice import Advice, Verdict, Way, judge_column, judge_pair
+from synod.deploy.study.advice import Advice, Verdict, Way, judge_column, judge_pair, near_column, near_pair
 from synod.deploy.study.forecast import forecast_duration
 from synod.deploy.study.rehearsal import Rehearsal
 
@@ -58,6 +58,7 @@ def _describe_own(own: Rehearsal) -> dict[str, Any]:
     misplaced = zip(columns.items(), own.columns.tolist(), own.coarse_columns.tolist(), strict=True)
     return {
         "kept": own.kept,
+        "near_a_border": near_lines(own),
         "columns": [
             {"column": name, "misplaced": fine, "misplaced_in_eight_bins": coarse, "verdict": verdict.value}
             for (name, verdict), fine, coarse in misplaced
@@ -98,6 +99,8 @@ def show_advice(study: Study, advice: Advice) -> None:
         named = {f"{first} with {second}": verdict for (first, second), verdict in pair_verdicts(own).items()}
         if named:
             _show_verdicts("Pairs of columns", named, PAIR_WORDS)
+        for line in near_lines(own):
+            say(line)
     if advice.methods:
         ways = [(f"{study.method.name}, this study", advice.own), *((way.name, way) for way in advice.methods)]
         _show_ways("method", _best_first(ways), "Methods side by side, each with its defaults")
@@ -115,6 +118,20 @@ def _show_verdicts(title: str, verdicts: dict[str, Verdict], words: dict[Verdict
         names = [name for name, _ in group]
         told = "" if verdict is Verdict.USABLE and len(names) > MOST_NAMED else f": {_name_some(names)}"
         say(f"{title}, {verdict.value} ({words[verdict]}): {len(names)} of {len(verdicts)}{told}.")
+
+
+def near_lines(own: Rehearsal) -> list[str]:
+    """Where the figures are so near the border of two words that the other one may come."""
+    misplaced = float(own.coarse_columns.mean())
+    found = [("single columns", f"{misplaced:.1%} of the rows in another of eight bins", near_column(misplaced))]
+    if own.kept is not None:
+        found.append(("relations", f"{max(0.0, own.kept):.0%} kept", near_pair(own.kept)))
+    return [
+        f"Near a border: {what} on average have {figure}, and may as well come out "
+        f"{' or '.join(verdict.value for verdict in near)}."
+        for what, figure, near in found
+        if near
+    ]
 
 
 def _name_some(names: Sequence[str]) -> str:

@@ -27,7 +27,7 @@ from synod.deploy.cli.terminal import EXIT_CODES, Group, Later
             "Run a study over tables on this machine: keys, a curator, one daemon per table, to publication.",
         ),
         "methods": Later(
-            "methods:list_methods",
+            "prepare:list_methods",
             "List the methods that a study may name, with one line each.",
         ),
         "verify": Later(

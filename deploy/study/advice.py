@@ -1,7 +1,7 @@
 """Advice before anything is spent: what of a study is usable, other methods beside it, and what would help.
 
 All of it comes from rehearsals over invented rows, hence from public numbers. Where the words begin and end was
-measured over ten studies with `python -m bench.forecast`, and is in docs/choosing-a-method.md.
+measured over thirty studies with `python -m bench.forecast`, and is in docs/choosing-a-method.md.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +22,7 @@ SECONDS = 60
 OWN_SECONDS = 600
 COLUMN_USABLE, COLUMN_COARSE = 0.05, 0.2  # the part of the rows that noise puts into another bin, at most
 PAIR_USABLE, PAIR_COARSE = 0.5, 0.15  # the part of a relation that is kept, at least
+PAIR_MARGIN, COLUMN_MARGIN = 0.1, 1.5  # so far, or so many times, what comes may be from what was rehearsed
 CLEARLY = 0.8  # a method is clearly better whose distance is below this part of another's
 ROWS_HINT = "Write --rows 12000,8000,4000."
 FEWER_BINS, FEWEST_BINS = 4, 4
@@ -49,6 +50,21 @@ def judge_pair(kept: float) -> Verdict:
     if kept >= PAIR_USABLE:
         return Verdict.USABLE
     return Verdict.COARSE if kept >= PAIR_COARSE else Verdict.DROWNED
+
+
+def near_pair(kept: float) -> list[Verdict]:
+    """What relations may as well come out as, because what is kept is near the border of two words."""
+    return _near(judge_pair(kept), [judge_pair(kept + sign * PAIR_MARGIN) for sign in (-1, 1)])
+
+
+def near_column(misplaced: float) -> list[Verdict]:
+    """The same of columns in at most eight bins."""
+    others = [misplaced / COLUMN_MARGIN, misplaced * COLUMN_MARGIN]
+    return _near(judge_column(misplaced, misplaced), [judge_column(other, other) for other in others])
+
+
+def _near(said: Verdict, others: Sequence[Verdict]) -> list[Verdict]:
+    return [verdict for verdict in Verdict if verdict in others and verdict is not said]
 
 
 @dataclass(frozen=True, slots=True)

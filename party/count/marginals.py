@@ -63,16 +63,21 @@ class PackedTable:
         sorting = _sort_within(ranked)
         codes = encode((ranked if sorting is None else np.take_along_axis(ranked, sorting, axis=1)).T, len(order))
         distinct = distinct_codes(codes)
-        counts = np.zeros((2 ** sets.shape[1], len(distinct)), dtype=np.int32)
-        for start in range(0, self.rows, PACKED_ROWS):
-            packed = Conjunctions(*self._pack(order, start))
-            counts += packed.count(distinct, sets.shape[1])
+        counts = self._count_conjunctions(distinct, order, sets.shape[1])
         _invert(counts)
         if distinct is codes and sorting is None:
             tables[:] = counts.T
             return
         found = np.ascontiguousarray(counts.T)[np.searchsorted(distinct, codes)]
         tables[:] = found if sorting is None else _restore_order(found, sorting)
+
+    def _count_conjunctions(self, codes: NDArray[np.int64], order: NDArray[np.intp], size: int) -> NDArray[np.int32]:
+        """The conjunctions of all codes, added up over blocks of rows."""
+        first, *others = range(0, max(1, self.rows), PACKED_ROWS)
+        counts = Conjunctions(*self._pack(order, first)).count(codes, size)
+        for start in others:
+            counts += Conjunctions(*self._pack(order, start)).count(codes, size)
+        return counts
 
     def _pack(self, order: NDArray[np.intp], start: int) -> tuple[NDArray[np.uint8], int]:
         """The features of the rows from `start` on, in this order, one line of bits each; and how many rows it has."""

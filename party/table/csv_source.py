@@ -11,10 +11,9 @@ import pyarrow as pa
 import pyarrow.csv
 
 from synod.common.runtime.errors import SynodError, invalid
-from synod.common.runtime.settings import CsvFormat
+from synod.common.runtime.settings import CsvFormat, Database
 
 BATCH_BYTES = 2 << 20
-HEADER_BYTES = 1 << 20
 MOST_COLUMNS = 10_000
 SEPARATORS = (",", ";", "\t", "|")
 NAMES = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
@@ -51,7 +50,7 @@ def read_csv_header(source: Path, layout: CsvFormat | None) -> list[str]:
     used = layout or USUAL
     if _first_line(source, used).count(used.separator) >= MOST_COLUMNS:
         raise many_columns(source)
-    with _open(source, used, pa.csv.ConvertOptions(), HEADER_BYTES) as reader:
+    with _open(source, used, pa.csv.ConvertOptions()) as reader:
         names = list(reader.schema.names)
     other = find_separator(names, used.separator)
     if layout is None and other is not None:
@@ -87,15 +86,13 @@ def csv_batches(source: Path, wanted: list[str], layout: CsvFormat | None) -> It
         null_values=["", *used.nulls],
         strings_can_be_null=True,
     )
-    with _open(source, used, convert, BATCH_BYTES) as reader:
+    with _open(source, used, convert) as reader:
         yield from reader
 
 
 @contextmanager
-def _open(
-    source: Path, layout: CsvFormat, convert: pa.csv.ConvertOptions, block: int
-) -> Iterator[pa.csv.CSVStreamingReader]:
-    read = pa.csv.ReadOptions(block_size=block, encoding=layout.encoding)
+def _open(source: Path, layout: CsvFormat, convert: pa.csv.ConvertOptions) -> Iterator[pa.csv.CSVStreamingReader]:
+    read = pa.csv.ReadOptions(block_size=BATCH_BYTES, encoding=layout.encoding)
     parse = pa.csv.ParseOptions(delimiter=layout.separator, newlines_in_values=layout.quoted_newlines)
     with (
         open_stream(source, layout) as stream,
@@ -106,10 +103,10 @@ def _open(
 
 def _first_line(source: Path, layout: CsvFormat) -> str:
     with open_stream(source, layout) as stream:
-        start: bytes = stream.read(HEADER_BYTES)
+        start: bytes = stream.read(BATCH_BYTES)
     return start.decode(layout.encoding, "replace").partition("\n")[0]
 
 
-def many_columns(source: Path) -> SynodError:
+def many_columns(source: Path | Database) -> SynodError:
     """The error for more columns than any study has."""
     return invalid(f"{source.name} has more than {MOST_COLUMNS:,} columns.", "Keep those of the study's schema.")

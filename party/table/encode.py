@@ -16,14 +16,15 @@ from numpy.typing import NDArray
 
 from synod.common.privacy.coins import KEY_BYTES, Coins
 from synod.common.runtime.errors import Code, SynodError
-from synod.common.runtime.settings import CsvFormat
+from synod.common.runtime.settings import CsvFormat, Database
 from synod.common.study.attributes import DaysAttribute, TruthAttribute
 from synod.common.study.encoding import Codes, Coding, encode_numbers
 from synod.common.study.schema import CategoricalAttribute, IntegerAttribute, PlainAttribute
 from synod.party.table.csv_source import USUAL
-from synod.party.table.scratch import make_arrays
+from synod.party.table.order import sort_rows
+from synod.party.table.scratch import ROWS_BETWEEN, make_arrays, write_out
 from synod.party.table.snapshot import Snapshot
-from synod.party.table.source import open_batches
+from synod.party.table.source import Source, open_batches
 from synod.party.table.text import NO_DAY, decoded, to_days, to_numbers, to_texts, to_truths
 from synod.party.table.units import Reading, UnitCounter
 
@@ -66,7 +67,7 @@ class TableError(SynodError):
 
 
 def read_table(
-    source: Path,
+    source: Source,
     codings: Sequence[Coding],
     *,
     unit: Unit | None,
@@ -76,8 +77,9 @@ def read_table(
     scratch: Path | None = None,
 ) -> Snapshot:
     """Reads, checks and encodes a table; raises `TableError` with all misfits if anything does not fit. `layout` is the
-    format of a CSV file; with `show_values` misfits have examples, for the operator's own terminal. In
-    the folder `scratch` a large table is read into files without a name, in place of memory.
+    format of a CSV file; with `show_values` misfits have examples, for the operator's own terminal. Rows keep the order
+    of files; those of a database, which has none, are put into one. In the folder `scratch` a large table is read into
+    files without a name, in place of memory.
 
     Guarantee: with a `unit`, no unit of the snapshot has more rows than it says. Its column is not kept.
     """
@@ -103,13 +105,15 @@ def read_table(
                     _add_examples(examples.setdefault(key, {}), values, where)
             kept = max(0, min(rows, expected_rows) - start)
             column[start : start + kept] = codes[:kept]
+        if start // ROWS_BETWEEN != rows // ROWS_BETWEEN:
+            write_out([*columns, *(units.arrays if units else ())])
     if rows != expected_rows:
         misfits["(rows)", "the row count is not the roster's"] = rows
     if unit is not None and units is not None:
         misfits |= _check_unit(unit, units, lambda: _read_units(source, unit, layout))
     if misfits:
         raise TableError([Misfit(*key, count, tuple(examples.get(key, ()))) for key, count in misfits.items()])
-    return Snapshot(columns)
+    return Snapshot(sort_rows(columns) if isinstance(source, Database) else columns)
 
 
 def _add_examples(seen: dict[str, None], values: pa.Array, where: Bools) -> None:
@@ -160,9 +164,9 @@ def _kind(attribute: PlainAttribute) -> str:
 def _encode_categories(coding: Coding, values: pa.Array) -> tuple[Codes, Bools]:
     assert isinstance(coding.attribute, CategoricalAttribute)
     positions = pc.index_in(to_texts(values), value_set=pa.array(coding.attribute.categories))
-    outside = positions.is_null().to_numpy(zero_copy_only=False)
-    codes = positions.fill_null(0).to_numpy(zero_copy_only=False).astype(coding.dtype)
-    return codes, outside
+    outside = _nulls_of(positions)
+    known = positions.fill_null(0) if positions.null_count else positions
+    return known.to_numpy(zero_copy_only=False).astype(coding.dtype), outside
 
 
 def _encode_range(coding: Coding, values: pa.Array, layout: CsvFormat) -> tuple[Codes, Bools, Bools]:
@@ -192,7 +196,7 @@ def _unit_names(values: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_in(texts, value_set=pa.array(nothing)), None, texts)
 
 
-def _read_units(source: Path, unit: Unit, layout: CsvFormat | None) -> Iterator[pa.Array]:
+def _read_units(source: Source, unit: Unit, layout: CsvFormat | None) -> Iterator[pa.Array]:
     for batch in open_batches(source, [unit.column], layout):
         yield _unit_names(batch.column(unit.column))
 

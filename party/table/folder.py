@@ -56,7 +56,7 @@ def folder_batches(source: Path, wanted: list[str], batch_rows: int) -> Iterator
     """The rows of all files in batches; refused at the end if a file came, went or changed meanwhile."""
     before = _look(source)
     for path, *_ in before:
-        with pa.parquet.ParquetFile(path) as file:
+        with pa.parquet.ParquetFile(path, pre_buffer=False) as file:
             yield from file.iter_batches(batch_size=batch_rows, columns=wanted)
     if _look(source) != before:
         raise invalid(

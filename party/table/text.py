@@ -60,9 +60,10 @@ def _cast_numbers(texts: pa.Array, decimal: str) -> NDArray[np.float64] | None:
         cast = texts.cast(pa.float64())
     except pa.ArrowInvalid:
         return None
-    numbers = np.array(cast.fill_null(float("nan")).to_numpy(zero_copy_only=False))
+    numbers = np.asarray(cast.to_numpy(zero_copy_only=False))  # null is NaN
     odd = np.flatnonzero(~np.isfinite(numbers))
     if len(odd) > cast.null_count:
+        numbers = numbers.copy()
         numbers[odd] = _match_numbers(texts.take(pa.array(odd)), ".")
     return numbers
 
@@ -133,6 +134,8 @@ def to_truths(values: pa.Array) -> tuple[Bools, Bools]:
 
 def to_texts(values: pa.Array) -> pa.Array:
     """Texts, and null for all where the type has none: Arrow's own errors quote a value, so none may come out."""
+    if values.type == pa.string():
+        return values
     try:
         return values.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):

@@ -91,6 +91,11 @@ class UnitCounter:
         self._found[self._count : self._count + len(hashes)] = hashes
         self._count += len(hashes)
 
+    @property
+    def arrays(self) -> tuple[Words, ...]:
+        """What it holds for each row."""
+        return (self._found,)
+
     def count_beyond(self, most_rows: int, read_again: Reading) -> int:
         """How many rows there are beyond what their units may have.
 

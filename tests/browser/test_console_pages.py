@@ -12,6 +12,7 @@ from synod.v1 import study_pb2 as pb
 from tests.support.browser import DEVICES, SHOTS, Browser, missing, open_browser
 from tests.support.console_sites import Seats, check_page, seated
 from tests.support.daemons import make_site, run_synod, until
+from tests.support.parties import file_of
 
 pytestmark = [
     pytest.mark.slow,
@@ -171,7 +172,7 @@ def test_over_budget_and_a_table_that_does_not_fit(seats: Seats) -> None:
     seats.click("Approve")
     seats.await_words("Ask for less, or raise")
     before = [entry["kind"] for entry in site.ledger_entries("harbour")]
-    table = site.settings("harbour").source
+    table = file_of(site.settings("harbour"))
     kept = table.read_text()
     misfit = site.another_study("misfit", epsilon="0.5")
     submit(seats, site.write_study(misfit))

@@ -13,6 +13,7 @@ from synod.common.protocol.queries.marginals import SumMarginals
 from synod.v1 import study_pb2 as pb
 from tests.support.containers import RUN_SECONDS, Fleet
 from tests.support.daemons import until
+from tests.support.parties import as_file
 from tests.support.survivors import may_be, squares_to_promise
 
 pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
@@ -58,7 +59,7 @@ def test_a_party_killed_after_the_first_round_and_declared_lost(
     place = fleet.parties.index(GONE)
     sums = {label: query for label, query in verdict.queries.items() if isinstance(query, SumMarginals)}
     without = [label for label, query in sums.items() if place not in query.places(verdict.study)]
-    tables = {member.name: member.table for member in fleet.daemons.paths.members}
+    tables = {member.name: as_file(member.table) for member in fleet.daemons.paths.members}
     squares = np.concatenate([squares_to_promise(folder, verdict, label, tables) for label in without])
     law = "Gaussian" if fleet.study.delta else "Laplace"
     assert may_be(squares, law), (len(squares), squares.mean())

@@ -11,6 +11,7 @@ from tests.mutants.notices import HEADS, NOTICES
 from tests.mutants.operations import OPERATIONS
 from tests.mutants.party_checks import LEDGER, PARTY_CHECKS
 from tests.mutants.privacy import ACCOUNTING, NOISE, PERSONS, SENSITIVITY
+from tests.mutants.sources import SOURCES
 from tests.mutants.statements import CRYPTOGRAPHY, RELEASED, STATEMENTS
 from tests.mutants.tables import TABLES
 
@@ -25,6 +26,7 @@ EDITS = (
     *PARTY_CHECKS,
     *LEDGER,
     *TABLES,
+    *SOURCES,
     *CURATOR_CHECKS,
     *NOTICES,
     *HEADS,

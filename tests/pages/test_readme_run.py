@@ -100,7 +100,7 @@ def composed(image: None, clone: Path, tmp_path: Path) -> Iterator[dict[str, str
 @pytest.mark.docker
 @runs("README.md", "In containers (1)")
 def test_in_containers(blocks: Blocks, clone: Path, composed: dict[str, str]) -> None:
-    before, up, after = blocks.script("In containers (1)").partition("\ndocker-compose up ")
+    before, up, after = blocks.script("In containers (1)").partition("\ndocker-compose up\n")
     assert up
     run(before, clone, composed, seconds=600)
     verify_release(clone / "demo-docker-release", None)

@@ -189,7 +189,8 @@ def test_one_module_imports_phe() -> None:
 
 def test_one_room_of_a_party_reads_tables() -> None:
     readers = [m for m in MODULES if m.startswith("party/") and roots_of(m) & {"pyarrow", "csv", "pandas", "duckdb"}]
-    names = ("csv_source", "detect", "encode", "source", "text", "units")
+    engines = ("engines/database", "engines/duckdb", "engines/postgresql", "engines/select")
+    names = ("csv_source", "detect", "encode", *engines, "folder", "source", "text", "units")
     assert readers == [f"party/table/{name}.py" for name in names]
 
 

@@ -63,7 +63,10 @@ def write_report(
         "caveats": ("What you may conclude, and what not", show_conclusions(study, *checked)),
         "error": ("How far off a count is", show_error(study, error, one_value, baseline)),
         "columns": ("Column by column", join([_introduce_columns(study), show_margins(margins)])),
-        "relations": ("How columns go together", show_relations(study, relations)),
+        "relations": (
+            "How columns go together",
+            show_relations(study, relations, has_moments=publication.moments is not None),
+        ),
         "model": (model.title, Html.escape(model.content)),
         "budget": ("The privacy budget", show_budget(study, queries)),
         "parties": ("Who published what", show_parties(study, imprint, members)),

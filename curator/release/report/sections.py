@@ -177,12 +177,13 @@ def show_conclusions(study: Study, off: int, compared: int) -> Html:
         *([ORDER] if len(study.roster) > 1 else []),
         "Do not decide about people by it. It describes tables, with noise, as those tables were.",
     ]
-    return join([
-        tag("h3", "What you may conclude"),
-        tag("ul", *(tag("li", words) for words in may)),
-        tag("h3", "What not"),
-        tag("ul", *(tag("li", words) for words in warnings)),
-    ])  # fmt: skip
+    conclude, beware = (tag("ul", *(tag("li", words) for words in listed)) for listed in (may, warnings))
+    return tag(
+        "div",
+        tag("div", tag("h3", "What you may conclude"), conclude),
+        tag("div", tag("h3", "What not"), beware),
+        class_="lists",
+    )
 
 
 RELATIONS = (

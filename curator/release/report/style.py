@@ -63,7 +63,7 @@ break-inside:avoid}
 .chart tbody tr{position:relative}
 .chart tbody th,.chart tbody td{padding-top:.35rem;padding-bottom:1.35rem}
 .chart td,.chart tbody th{border-bottom:0}
-.chart small{display:block;color:var(--soft);font-size:.8125rem}
+.chart small{display:block;white-space:normal;color:var(--soft);font-size:.8125rem}
 .label{display:block;font-size:.875rem;line-height:1.35}
 .strip{display:block;width:100%;height:15px;overflow:visible}
 .chart .strip{position:absolute;left:0;bottom:.3rem}
@@ -73,8 +73,11 @@ break-inside:avoid}
 font-size:.75rem;line-height:1}
 .axes .ends{grid-column:2}
 .off{color:var(--accent);font-style:normal;font-weight:600;font-size:.8125rem;white-space:nowrap}
-.files{max-width:none;columns:2 18rem}
-.files li{break-inside:avoid}
+.files,.lists{max-width:none;display:grid;column-gap:2.5rem;
+grid-template-columns:repeat(auto-fit,minmax(min(100%,24rem),1fr))}
+.lists ul{padding-left:1.2rem}
+.files{row-gap:.3rem}
+.files li{margin:0}
 .rows td,.rows th,.rows bdi{white-space:nowrap;overflow-wrap:normal}
 .map{display:block;width:100%;height:auto}
 .map text{font-size:11px;fill:var(--ink)}
@@ -90,6 +93,8 @@ font-size:.75rem;line-height:1}
 .less3{fill:color-mix(in srgb,var(--less) 60%,var(--lane))}.less4{fill:color-mix(in srgb,var(--less) 80%,var(--lane))}
 .less5{fill:var(--less)}
 .ends{display:flex;justify-content:space-between;gap:1rem;color:var(--soft);font-size:.8125rem}
+.ends *{overflow-wrap:normal}
+.ends span:last-child{text-align:right}
 .bar{fill:var(--bar)}
 .faint{fill:var(--faint)}
 .band,.stroke,.track{fill:none;stroke:var(--stroke);vector-effect:non-scaling-stroke}

@@ -163,6 +163,13 @@ def test_a_study_with_a_method_that_comes_later_is_refused() -> None:
             parse_study(study_document(method={"name": name}), "the test's study")
 
 
+@pytest.mark.parametrize("page", PAGES, ids=page_ids)
+def test_what_is_pasted_has_no_comments(page: Path) -> None:
+    """An interactive zsh takes a comment for words of the command."""
+    lines = [line for block in blocks(page, "sh") for line in block.splitlines()]
+    assert [line for line in lines if re.search(r"(^|\s)#\s", line)] == []
+
+
 def leaf_commands(group: click.Group) -> Iterator[click.Command]:
     context = click.Context(group)
     for name in group.list_commands(context):

@@ -28,7 +28,7 @@ from synod.party.ledger import LEDGER_FILE, Ledger, StoredAnswer
 from synod.party.table.encode import TableError
 from synod.party.table.planes import write_planes
 from synod.party.table.snapshot import load_snapshot
-from tests.support.parties import make_settings
+from tests.support.parties import file_of, make_settings
 from tests.support.studies import make_study
 
 HEADER = "sex,age,income,ward"
@@ -36,7 +36,7 @@ LINES = ("F,30,500,a", "M,40,,b", "F,50,1000,c")
 
 
 def write_table(settings: PartySettings, lines: tuple[str, ...] = LINES) -> None:
-    settings.source.write_text("\n".join([HEADER, *lines]) + "\n")
+    file_of(settings).write_text("\n".join([HEADER, *lines]) + "\n")
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_approval_reserves_and_keeps_the_table(settings: PartySettings) -> None:
     assert approve(settings, study, now=6) == Cost.pure(Fraction(1))
     *_, entry = entries(settings)
     assert (entry["kind"], entry["reserved"], entry["dataset"]) == ("approved", "epsilon:1", "table")
-    settings.source.unlink()
+    file_of(settings).unlink()
     folder = snapshot_folder(settings, study.digest())
     snapshot = load_snapshot(folder, study, bytes.fromhex(entry["snapshot"]), seal=seal_of(settings))
     assert entry["snapshot"] != snapshot.digest().hex(), "a bare digest would confirm guesses at rows"
@@ -179,7 +179,7 @@ def test_a_table_that_does_not_fit_reserves_nothing(settings: PartySettings) -> 
 
 def test_policy_and_budget_are_asked_before_the_table(settings: PartySettings) -> None:
     initialize(settings, spent=None, now=5)
-    settings.source.unlink()
+    file_of(settings).unlink()
     with pytest.raises(SynodError, match="of epsilon 2 in all"):
         approve(settings, study_for(settings, epsilon="2.5"), now=6)
     with pytest.raises(SynodError, match="pins another key"):
@@ -242,7 +242,7 @@ def test_two_studies_cannot_pass_the_cap_together(settings: PartySettings) -> No
 
 def test_two_studies_of_two_kinds_cannot_pass_either_cap(settings: PartySettings) -> None:
     policy: dict[str, Any] = {"max_epsilon_total": "1", "max_rho_total": {"epsilon": "1", "delta": "1e-9"}}
-    settings = make_settings(settings.source.parent, **policy)
+    settings = make_settings(file_of(settings).parent, **policy)
     initialize(settings, spent=None, now=5)
     approve(settings, study_for(settings, epsilon="0.8"), now=6)
     approve(settings, study_for(settings, name="second", epsilon="0.8", delta="1e-9"), now=6)
@@ -332,7 +332,7 @@ PERSONS = "person,sex,age,income,ward"
 def test_a_study_of_persons_is_approved_where_nobody_has_more_rows(settings: PartySettings) -> None:
     own = settings.model_copy(update={"unit": "person"})
     lines = [f"{who},{line}" for who, line in zip(("Zoe", "Zoe", "Ann"), LINES, strict=True)]
-    settings.source.write_text("\n".join([PERSONS, *lines]) + "\n")
+    file_of(settings).write_text("\n".join([PERSONS, *lines]) + "\n")
     initialize(own, spent=None, now=5)
     for rows in (1, 2):
         study = study_for(own, name=f"rows-{rows}", max_rows_per_unit=rows)
@@ -351,7 +351,7 @@ def test_a_study_of_persons_is_approved_where_nobody_has_more_rows(settings: Par
 
 def test_persons_with_several_rows_need_a_column_before_anything_is_read(settings: PartySettings) -> None:
     initialize(settings, spent=None, now=5)
-    settings.source.unlink()
+    file_of(settings).unlink()
     with pytest.raises(SynodError, match="which column tells persons apart") as caught:
         approve(settings, study_for(settings, max_rows_per_unit=2), now=6)
     assert caught.value.code is Code.REFUSED

@@ -38,12 +38,12 @@ def order_columns(study: Study, network: Network) -> list[int]:
 
 
 def show_columns(study: Study, network: Network) -> Html:
-    """The drawing of all columns, or of those with the most arrows, and the same as a list."""
+    """The drawing of all columns, or of those with the most arrows."""
     joined, order = joined_columns(study, network), order_columns(study, network)
     shown = _choose(order, joined)
     rest = len(order) - len(shown)
     note = [tag("p", f"{plural(rest, 'column')} with fewer arrows would make this drawing too large.")] if rest else []
-    return join([_draw(study, shown, joined), *note, _list(study, order, joined)])
+    return join([_draw(study, shown, joined), *note])
 
 
 def _choose(order: list[int], joined: Mapping[Pair, int]) -> list[int]:
@@ -107,7 +107,9 @@ def _draw_line(
     )
 
 
-def _list(study: Study, order: list[int], joined: Mapping[Pair, int]) -> Html:
+def list_columns(study: Study, network: Network) -> Html:
+    """The same as a table: each column with those that it is joined with."""
+    joined, order = joined_columns(study, network), order_columns(study, network)
     rows = []
     for column in order:
         others = [(count, *(one for one in pair if one != column)) for pair, count in joined.items() if column in pair]
@@ -116,8 +118,7 @@ def _list(study: Study, order: list[int], joined: Mapping[Pair, int]) -> Html:
         name = outside(study.attributes[column].name)
         rows.append(tag("tr", tag("th", name, scope="row"), tag("td", join(told, "; ") if told else "no other column")))
     head = tag("thead", tag("tr", tag("th", "column", scope="col"), tag("th", "joined with (arrows)", scope="col")))
-    table = tag("table", tag("caption", "Which columns the network joins"), head, tag("tbody", *rows))
-    return tag("details", tag("summary", "The network as a list"), table)
+    return tag("table", tag("caption", "Which columns the network joins"), head, tag("tbody", *rows))
 
 
 def describe_columns(study: Study, network: Network) -> str:

@@ -7,12 +7,12 @@ from synod.curator.methods.base import ModelSection, Publication
 from synod.curator.network.graph import Network
 from synod.curator.network.levels import PLAIN
 from synod.curator.release.report.markup import Html, join, tag
-from synod.curator.release.report.models.columns import describe_columns, show_columns
+from synod.curator.release.report.models.columns import describe_columns, list_columns, show_columns
 from synod.curator.release.report.models.graph import draw_network, has_bits, list_parents, read_networks
 from synod.curator.release.report.wording import plural
 
 MOST_NETWORKS = 10
-MOST_LANES = 24  # with more columns the arrows from one to the next lead off the screen
+MOST_LANES = 12  # with more columns the arrows from one to the next lead off a phone, and are not told apart
 PARTS = (
     "The method splits a column with more than two values into parts, each of which tells some of its values from the "
     "others, and an arrow leads from part to part. A line is the thicker the more arrows there are between two columns."
@@ -54,20 +54,30 @@ def _show_own_networks(study: Study, networks: Mapping[str, Network]) -> Html:
 
 
 def _show_network(study: Study, network: Network, key: str) -> Html:
-    """Arrows from column to column; of split or very many columns which two are joined, as a reader asks for."""
-    if has_bits(study) or len(network.pairs) > MOST_LANES:
-        words = describe_columns(study, network) + (f" {PARTS}" if has_bits(study) else "")
-        return join([tag("p", words), show_columns(study, network)])
+    """Arrows from column to column; of split or many columns which two are joined. Below it the same in words."""
+    if has_bits(study):
+        words = f"{describe_columns(study, network)} {PARTS}"
+        return join([tag("p", words), show_columns(study, network), _fold(list_columns(study, network))])
+    listed = _fold(_list_parents(study, network))
+    words = _describe_network(network)
+    if len(network.pairs) > MOST_LANES:
+        return join([tag("p", words), show_columns(study, network), listed])
     label = "Bayesian network, scrolls sideways"
     drawing = tag("div", draw_network(study, network, key), class_="scroll", tabindex=0, role="group", aria_label=label)
+    return join([tag("p", words), drawing, listed])
+
+
+def _fold(table: Html) -> Html:
+    return tag("details", tag("summary", "The network as a list"), table)
+
+
+def _list_parents(study: Study, network: Network) -> Html:
     rows = [
         tag("tr", tag("th", tag("bdi", name), scope="row"), tag("td", _name_all(parents)))
         for name, parents in list_parents(study, network)
     ]
     head = tag("thead", tag("tr", tag("th", "column", scope="col"), tag("th", "drawn from", scope="col")))
-    table = tag("table", tag("caption", "In the order of drawing"), head, tag("tbody", *rows))
-    words = tag("p", _describe_network(network))
-    return join([words, drawing, tag("details", tag("summary", "The network as a list"), table)])
+    return tag("table", tag("caption", "In the order of drawing"), head, tag("tbody", *rows))
 
 
 def _describe_network(network: Network) -> str:

@@ -19,26 +19,36 @@ EXPLAINED = (
     "same side of both columns than on different ones, less what unrelated columns would "
     "have: 0 for those, up to 1, or -1, where one column tells the other's side."
 )
+MOMENTS = (
+    "Of a number the parties released its products with other columns on average, which do not tell how many rows lie "
+    "on which side of a cut."
+)
 NOTHING = "Nothing about two columns together was released by all parties in one number, so only the rows are shown."
 
 
-def show_relations(study: Study, relations: Sequence[Relation]) -> Html:
+def show_relations(study: Study, relations: Sequence[Relation], *, has_moments: bool = False) -> Html:
     """The map, what it says in words, and the strongest relations with their bands."""
     if not relations:
         return tag("p", "Fewer than two columns vary, so there is nothing to relate.")
     compared = [one for one in relations if one.released is not None]
     off = [one for one in compared if one.is_outside]
-    words = [tag("p", EXPLAINED), tag("p", _describe(relations, compared, off) if compared else NOTHING)]
+    nothing = f"{NOTHING} {MOMENTS}" if has_moments else NOTHING
+    told = _describe(relations, compared, off, has_moments=has_moments) if compared else nothing
+    words = [tag("p", EXPLAINED), tag("p", told)]
     return join([*words, _legend(is_compared=bool(compared)), _draw_map(study, relations), _list(study, relations)])
 
 
-def _describe(relations: Sequence[Relation], compared: Sequence[Relation], off: Sequence[Relation]) -> str:
+def _describe(
+    relations: Sequence[Relation], compared: Sequence[Relation], off: Sequence[Relation], *, has_moments: bool
+) -> str:
     told = (
         f"All parties together released such a number about {whole(len(compared))} of "
         f"{plural(len(relations), 'pair')} of columns."
     )
     if len(compared) < len(relations):
         told += " What the rows say of the others follows from the model alone."
+        if has_moments:
+            told += f" {MOMENTS}"
     if not off:
         return f"{told} In the synthetic rows every one of them is within the band of its noise."
     verb = "is" if len(off) == 1 else "are"

@@ -14,20 +14,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from synod.common.models.moments import unfold
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.agreements import SumAgreements, unpack_signs
 from synod.common.protocol.queries.marginals import SumMarginals
+from synod.common.protocol.queries.moments import SumMoments, moment_design
 from synod.common.protocol.queries.parsing import AnyQuery
 from synod.common.study.encoding import codings_of
 from synod.common.study.features import features_of, sizes_of, space_of
 from synod.common.study.schema import CategoricalAttribute
 from synod.common.study.study import Study
 from synod.curator.methods.base import Publication
-from synod.curator.release.report.margins import BAND
+from synod.curator.release.report.margins import BAND, moment_deviation
 
 Floats = NDArray[np.float64]
 Pair = tuple[int, int]
 MOST_ROWS = 200_000
+BINARY = "binary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,8 @@ def read_relations(
             relations = _of_agreements(study, label, query, answers[label], codes)
         elif isinstance(query, SumMarginals):
             relations = _of_tables(study, label, query, answers[label], codes)
+        elif isinstance(query, SumMoments):
+            relations = _of_moments(study, query, answers[label], codes)
         else:
             continue
         for relation in relations:
@@ -169,6 +174,25 @@ def _of_tables(
             flipped = Relation((pair[1], pair[0]), relation.synthetic, relation.released, relation.band)
             _keep_strongest(best, relation if pair[0] < pair[1] else flipped)
     yield from best.values()
+
+
+def _of_moments(study: Study, query: SumMoments, answer: Any, codes: list[NDArray[np.int64]]) -> Iterator[Relation]:
+    """A number for each two columns of categories, whose counts together are among the moments. Of a number the moments
+    have means of products, which do not tell how many rows lie on which side of a cut.
+    """
+    design, deviation = moment_design(study), moment_deviation(study, query.present)
+    gram = unfold(design, answer, study.total_rows)
+    spans = {one.attribute: slice(place, place + 1) for place, one in enumerate(design.signed, 1) if one.role == BINARY}
+    spans |= {block.attribute: span for block, span in design.block_slices()}
+    first = _first_features(study)
+    sides = {column: _halve(codes[first[column]], sizes_of(study)[first[column]]) for column in sorted(spans)}
+    # A column of two values is one half or minus one half there, one of more values a one in the place of its value.
+    weights = {column: own.values if len(own.values) > 2 else np.array([2.0]) for column, own in sides.items()}
+    for pair in combinations(sides, 2):
+        left, right = (weights[column] for column in pair)
+        mean = float(left @ gram[spans[pair[0]], spans[pair[1]]] @ right)
+        noise = deviation * float(np.linalg.norm(left) * np.linalg.norm(right))
+        yield _relate(pair, sides[pair[0]], sides[pair[1]], mean, noise)
 
 
 def _groups_of(study: Study, query: SumMarginals) -> list[NDArray[np.int64]]:

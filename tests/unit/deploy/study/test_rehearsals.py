@@ -9,9 +9,19 @@ import pytest
 
 from synod.common.runtime.errors import SynodError
 from synod.common.study.study import Study, known_methods, parse_study
-from synod.deploy.cli.advice import advice_document, column_verdicts, pair_verdicts
+from synod.deploy.cli.advice import advice_document, column_verdicts, near_lines, pair_verdicts
 from synod.deploy.study import advice as advising
-from synod.deploy.study.advice import Advice, Verdict, Way, advise_on, assume_roster, judge_column, judge_pair
+from synod.deploy.study.advice import (
+    Advice,
+    Verdict,
+    Way,
+    advise_on,
+    assume_roster,
+    judge_column,
+    judge_pair,
+    near_column,
+    near_pair,
+)
 from synod.deploy.study.forecast import forecast_duration
 from synod.deploy.study.plot import draw_forecast
 from synod.deploy.study.rehearsal import COARSE_BINS, Rehearsal, invent_rows, rehearse, shorten_roster
@@ -144,3 +154,34 @@ def test_very_many_rows_are_rehearsed_with_a_million() -> None:
 def test_rows_that_are_no_counts_are_refused() -> None:
     with pytest.raises(SynodError, match="positive whole numbers"):
         assume_roster(written(), [0, 5])
+
+
+@pytest.mark.parametrize(
+    ("kept", "near"),
+    [
+        (0.7, []), (0.59, ["coarse"]), (0.41, ["usable"]), (0.3, []), (0.24, ["drowned in noise"]), (0.06, ["coarse"]),
+        (-0.5, []),
+    ],
+)  # fmt: skip
+def test_a_relation_near_the_border_of_two_words_may_come_out_as_the_other(kept: float, near: list[str]) -> None:
+    assert [verdict.value for verdict in near_pair(kept)] == near
+
+
+@pytest.mark.parametrize(
+    ("misplaced", "near"),
+    [(0.02, []), (0.04, ["coarse"]), (0.07, ["usable"]), (0.1, []), (0.15, ["drowned in noise"]), (0.25, ["coarse"])],
+)
+def test_a_column_near_the_border_of_two_words_may_come_out_as_the_other(misplaced: float, near: list[str]) -> None:
+    assert [verdict.value for verdict in near_column(misplaced)] == near
+
+
+def test_the_forecast_says_what_is_near_a_border() -> None:
+    none = np.array([0.01, 0.01])
+    clear = Rehearsal(("a", "b"), none, none, {(0, 1): 0.8}, 0.02, 0.1, 1.0)
+    assert near_lines(clear) == []
+    near = Rehearsal(("a", "b"), none, none + 0.03, {(0, 1): 0.55}, 0.045, 0.1, 1.0)
+    assert near_lines(near) == [
+        "Near a border: single columns on average have 4.0% of the rows in another of eight bins, and may as well come "
+        "out coarse.",
+        "Near a border: relations on average have 55% kept, and may as well come out coarse.",
+    ]

@@ -13,6 +13,7 @@ from synod.party.inbox.listing import find_view
 from synod.party.ledger import LEDGER_FILE
 from tests.support.commands import synod
 from tests.support.consoles import House, Served, Visitor, make_house
+from tests.support.parties import file_of
 
 
 @pytest.fixture
@@ -116,7 +117,7 @@ def test_over_budget(house: House, visitor: Visitor) -> None:
 
 
 def test_a_table_that_does_not_fit_is_told_by_counts_and_by_values_on_request(house: House, visitor: Visitor) -> None:
-    table = house.settings.source
+    table = file_of(house.settings)
     table.write_text(table.read_text().replace("F,30,500,a", "Q4711,30,500,a"))
     path = path_of(house.announce("care"))
     counted = visitor.send(path, f"{path}/table")

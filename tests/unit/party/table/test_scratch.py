@@ -10,10 +10,10 @@ import pytest
 
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.study.encoding import codings_of
-from synod.party.table import scratch
+from synod.party.table import encode, scratch, source
 from synod.party.table.encode import Unit, read_table
 from synod.party.table.scratch import make_arrays
-from tests.support.sources import AGE, COLOUR, study_of, write_csv
+from tests.support.sources import AGE, COLOUR, study_of, write_csv, write_parquet
 
 TYPES: list[np.dtype[Any]] = [np.dtype(np.uint8), np.dtype(np.uint16)]
 
@@ -62,3 +62,16 @@ def test_a_table_is_the_same_in_files(tmp_path: Path) -> None:
     assert filed.digest() == held.digest()
     assert all(isinstance(column, np.memmap) for column in filed.columns)
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.usefixtures("nothing_is_held")
+def test_what_was_read_is_written_out_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every four rows here, in batches of three: columns and the hashes of units."""
+    written: list[int] = []
+    monkeypatch.setattr(np.memmap, "flush", lambda array: written.append(array.itemsize))
+    monkeypatch.setattr(source, "BATCH_ROWS", 3)
+    monkeypatch.setattr(encode, "ROWS_BETWEEN", 4)
+    path = write_parquet(tmp_path, {"id": [*range(9)], "colour": ["red"] * 9, "age": [3] * 9})
+    study = study_of(9, COLOUR, AGE)
+    read_table(path, codings_of(study), unit=Unit("id", 1), expected_rows=9, scratch=tmp_path)
+    assert written == [1, 2, 8] * 2

@@ -14,6 +14,7 @@ from synod.curator.network.graph import Network, Pair
 from synod.curator.release.report.models.columns import (
     describe_columns,
     joined_columns,
+    list_columns,
     order_columns,
     show_columns,
 )
@@ -81,7 +82,7 @@ def test_two_columns_are_joined_by_all_arrows_between_their_parts_in_either_dire
 
 def test_split_columns_are_drawn_whole() -> None:
     study = bits_study(8, 3, 2)
-    tree = ElementTree.fromstring(f"<div>{show_columns(study, SPLIT)}</div>")
+    tree = ElementTree.fromstring(f"<div>{show_columns(study, SPLIT)}{list_columns(study, SPLIT)}</div>")
     lines = {g.attrib["data-pair"]: int(g.attrib["data-arrows"]) for g in tree.iter("g") if "data-pair" in g.attrib}
     assert lines == {f"{first}-{second}": count for (first, second), count in JOINED.items()}
     heights = dict(zip(["x2", "x0", "x1"], (11.0, 33.0, 55.0), strict=True))
@@ -100,7 +101,7 @@ def test_split_columns_are_drawn_whole() -> None:
 def test_of_very_many_columns_those_with_the_most_arrows_are_drawn_and_all_are_listed() -> None:
     study = bits_study(*[2] * 70)
     star = Network((Pair(0, ()), *(Pair(i, (0,)) for i in range(1, 60)), *(Pair(i, ()) for i in range(60, 70))))
-    tree = ElementTree.fromstring(f"<div>{show_columns(study, star)}</div>")
+    tree = ElementTree.fromstring(f"<div>{show_columns(study, star)}{list_columns(study, star)}</div>")
     drawn = [text_of(text).removeprefix(text_of(text.find("title"))) for text in tree.iter("text")]
     assert sorted(drawn, key=lambda name: int(name[1:])) == [f"x{i}" for i in range(60)]
     assert "10 columns with fewer arrows" in text_of(tree)
@@ -145,6 +146,7 @@ def test_a_network_of_hundreds_is_drawn_by_columns() -> None:
     )
     report = render_report(study)
     words = text_of(section(report.tree, "model"))
-    assert "of 21,945 pairs of columns" in words
+    assert "It has 210 columns" in words
+    assert "x209" in words
     assert "150 columns with fewer arrows" in words
     assert not list(edges(report.tree))

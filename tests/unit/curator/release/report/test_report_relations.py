@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from synod.common.study.encoding import Codes
 from synod.curator.release.report.margins import Reading
 from synod.curator.release.report.page import count_outside
 from synod.curator.release.report.relations.released import Relation, read_relations
 from tests.support.reports import RenderedReport, render_report, section, text_of
-from tests.support.studies import binary, categorical, make_study
+from tests.support.studies import binary, categorical, integer, make_study
 
 ROWS = 600
 
@@ -41,6 +42,40 @@ def test_a_relation_is_near_one_where_columns_are_the_same_and_within_its_band(m
     alone = read_relations(made.study, made.publication, made.queries, {})
     assert all(one.released is None for one in alone)
     assert {one.pair for one in alone} == set(found)
+
+
+def halves(codes: Codes, synthetic: Codes, size: int) -> NDArray[np.float64]:
+    """The sides of rows, cut where the synthetic rows are halved best."""
+    cut = min(range(1, size), key=lambda place: abs(round(float((synthetic < place).mean()) - 0.5, 9)))
+    return np.where(codes < cut, -1.0, 1.0)
+
+
+def test_moments_tell_the_relations_of_categories_and_of_no_number() -> None:
+    sizes = (2, 5, 2, 3)
+    schema = [binary("a"), categorical("b", 5), binary("c"), categorical("d", 3), integer("n", 0, 9, bins=10)]
+    study = make_study(schema=schema, method={"name": "hpdp-dp"}, epsilon="1000", rows=(4000, 5000, 6000))
+    rng = np.random.default_rng(1)
+    tables = []
+    for entry in study.roster:
+        b = rng.choice(5, entry.rows, p=[0.1, 0.3, 0.1, 0.3, 0.2]).astype(np.uint8)
+        noise = rng.random(entry.rows) < 0.2
+        columns = [((b > 2) ^ noise), b, rng.random(entry.rows) < 0.3, (b % 3), 40 * (b > 1)]
+        tables.append([column.astype(np.uint8) for column in columns])
+    made = render_report(study, tables)
+    found = {one.pair: one for one in read_relations(study, made.publication, made.queries, made.answers)}
+    drawn = made.publication.columns
+    for pair, one in found.items():
+        assert (one.released is None) == (4 in pair), "a number's moments do not tell its sides"
+        if one.released is not None:
+            real = [np.concatenate([table[column] for table in tables]) for column in pair]
+            sides = [halves(own, drawn[column], sizes[column]) for own, column in zip(real, pair, strict=True)]
+            means = [halves(drawn[column], drawn[column], sizes[column]).mean() for column in pair]
+            assert one.released == pytest.approx((sides[0] * sides[1]).mean() - means[0] * means[1], abs=0.002)
+            assert 0 < one.band < 0.01
+    assert abs(found[0, 1].released or 0) > 0.3
+    page = text_of(section(made.tree, "relations"))
+    assert "such a number about 6 of 10 pairs of columns" in page
+    assert "Of a number the parties released its products" in page
 
 
 def test_a_changed_table_is_outside_of_its_band_and_counted() -> None:
