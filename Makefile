@@ -10,7 +10,7 @@ PROTOS := proto/synod/v1/party.proto proto/synod/v1/query.proto proto/synod/v1/s
 COMPOSE := $(shell command -v docker-compose || echo docker compose)
 
 .PHONY: image wheel demo-docker demo test coverage test-slow mutants fuzz lint format protos check-protos land-protos bench \
-  bench-quick bench-crypto bench-counting bench-polling bench-crowd bench-parties audit sbom audit-dependencies lock clean
+  bench-quick bench-crypto bench-counting bench-polling bench-crowd bench-parties bench-sources audit sbom audit-dependencies lock clean
 
 $(STAMP): requirements-dev.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -113,6 +113,10 @@ bench-crypto: $(STAMP)
 
 bench-counting: $(STAMP)
 	$(BIN)/python -m bench.counting
+
+# ROWS=10000000 for more rows, BEFORE=FOLDER to measure another checkout beside this one.
+bench-sources: $(STAMP)
+	$(BIN)/python -m bench.sources $(if $(ROWS),--rows $(ROWS)) $(if $(BEFORE),--before "$(BEFORE)")
 
 bench-polling: $(STAMP)
 	$(BIN)/python -m bench.polling

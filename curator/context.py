@@ -68,6 +68,8 @@ class Context:
     waiting: dict[bytes, str] = field(default_factory=dict)
     """Why sessions wait before they try again, by the study's hash."""
     skipped: dict[str, set[bytes]] = field(default_factory=dict)
+    away: set[str] = field(default_factory=set)
+    """Whose last poll was cut off, or who has answered since and not polled again: they may have died."""
     gathering: dict[bytes, Gathering] = field(default_factory=dict)
     tell: Callable[[Event], None] = lambda _: None
     """Who is told of events; it never waits and never fails."""
@@ -86,9 +88,10 @@ class Context:
             self.changes.announce(*waiting)
 
     def is_here(self, party: str, study_hash: bytes, seconds: float) -> bool:
-        """Whether a party called so lately, and would hear of this study."""
+        """Whether a party polled so lately, still polls or does what it was told, and would hear of this study."""
         seen = self.sightings.get(party)
-        return seen is not None and self.clock() - seen <= seconds and study_hash not in self.skipped.get(party, ())
+        late = seen is None or self.clock() - seen > seconds
+        return not late and party not in self.away and study_hash not in self.skipped.get(party, ())
 
     def release_folder(self, study_hash: bytes) -> Path:
         """Where a study's release is, once there is one."""

@@ -127,9 +127,14 @@ class PartyHandler:
         the end. What it costs does not depend on how many studies of the party have ended.
         """
         self._context.skipped[party] = skip
+        self._context.away.discard(party)
         keys = followed_by(self._store, party, signer)
         pending = self._store.pending_studies(party, keys, skip, most_ended=MOST_CLOSING_MOVES)
         return [move for study in pending if (move := self._move(party, study)) is not None]
+
+    def leave(self, party: str) -> None:
+        """Notes that a party's poll was cut off: it stopped, died, or lost the network."""
+        self._context.away.add(party)
 
     def _move(self, party: str, pending: PendingStudy) -> NextMove | None:
         study_hash, name = pending.study_hash, pending.name
@@ -248,8 +253,9 @@ class PartyHandler:
         check_account(party, submission, steps, asked.identity_of(party), curator)
 
     def accept(self, party: str, submission: Submission, payload: bytes) -> None:
-        """Stores a checked answer, once (5)."""
+        """Stores a checked answer, once (5). Until it polls again nobody knows whether its party is still there."""
         self._store.add_submission(party, submission, payload)
+        self._context.away.add(party)
         self._context.changes.announce(submission.study_hash)
 
     def query(self, party: str, study_hash: bytes, label: str) -> SignedQuery:

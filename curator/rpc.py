@@ -95,7 +95,11 @@ class PartyServicer(rpc.PartyServiceServicer):
         until = loop.time() + min(request.wait_seconds, LONGEST_WAIT_SECONDS)
         skip, changes = set(request.skip), self._context.changes
         while not (moves := self._handler.moves(party, signer, skip)) and loop.time() < until and not changes.closed:
-            await changes.wait(party, until - loop.time())
+            try:
+                await changes.wait(party, until - loop.time())
+            except asyncio.CancelledError:
+                self._handler.leave(party)
+                raise
         return pb.PullWorkResponse(
             moves=[
                 pb.Move(

@@ -30,7 +30,7 @@ from synod.common.protocol.queries.parsing import AnyQuery
 from synod.common.protocol.queries.rows import Synthesize
 from synod.common.protocol.steps import QueryKind, Step
 from synod.common.protocol.transcript import Enrolment, Transcript
-from synod.common.study.encoding import Codes
+from synod.common.study.encoding import CodeColumn
 from synod.common.study.study import Study
 from synod.party.count.agreements import count_agreements
 from synod.party.count.moments import sum_moments
@@ -38,7 +38,7 @@ from synod.party.count.parents import choose_parents
 from synod.party.count.tables import exact_counts, noisy_counts
 from synod.party.masks import blind
 
-Columns = Sequence[Codes]
+Columns = Sequence[CodeColumn]
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,7 @@ def check_study(settings: PartySettings, study: Study, *, show_values: bool = Fa
             expected_rows=rows,
             layout=settings.format,
             show_values=show_values,
+            scratch=settings.state,
         )
         source = tuple(ledger.seal(mark) for mark in mark_source(settings.source, snapshot))
         account.check_source(settings.dataset, source)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from synod.common.crypto.certificates import Role, check_own_certificate, days_left, describe_expiry
 from synod.common.crypto.identity import fingerprint
 from synod.common.runtime.errors import Code, SynodError, check_failed, invalid, refused
-from synod.common.runtime.settings import PartySettings
+from synod.common.runtime.settings import Database, PartySettings
 from synod.common.study.study import Study
 from synod.party.approval import check_study, identity_path, load_identity
 from synod.party.client import CuratorClient, Greeting
@@ -77,6 +77,8 @@ def _look_at_keys(settings: PartySettings) -> Iterator[Diagnosis]:
     this, as under systemd.
     """
     secret = [settings.tls.key, identity_path(settings), settings.state / LEDGER_FILE]
+    if isinstance(settings.source, Database) and settings.source.password_file is not None:
+        secret.append(settings.source.password_file)
     exposed = False
     for path in [path for path in secret if path.exists()]:
         found = path.stat()
@@ -146,7 +148,7 @@ def _connect(host: str, port: int, proxy: str | None) -> str:
 
 
 def _read_ledger(settings: PartySettings) -> str:
-    ledger = Ledger.open(settings.state)
+    ledger = Ledger.open(settings.state, tidies=False)
     try:
         account = ledger.account()
         require_current(account, load_identity(settings))
@@ -158,7 +160,7 @@ def _read_ledger(settings: PartySettings) -> str:
 
 def _talk(settings: PartySettings) -> Iterator[Diagnosis]:
     client = CuratorClient(settings, load_identity(settings))
-    ledger = Ledger.open(settings.state)
+    ledger = Ledger.open(settings.state, tidies=False)
     try:
         head = ledger.head()
         try:

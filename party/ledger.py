@@ -91,14 +91,15 @@ class Ledger:
         return Ledger.open(folder)
 
     @staticmethod
-    def open(folder: Path) -> "Ledger":
-        """Opens the ledger that `create` made."""
+    def open(folder: Path, *, tidies: bool = True) -> "Ledger":
+        """Opens the ledger that `create` made. Whoever only looks need not tidy up, and waits for no writer."""
         path = folder / LEDGER_FILE
         if not path.exists():
             raise invalid(f"there is no ledger at {path}.", "Run `synod party init` first; `serve` never makes one.")
         connection = open_database(path, create=False, migrations=MIGRATIONS, overwrites=True)
-        with suppress(SynodError):  # whoever ended a study may have been killed before this
-            empty_log(connection)
+        if tidies:
+            with suppress(SynodError):  # whoever ended a study may have been killed before this
+                empty_log(connection)
         return Ledger(connection)
 
     def close(self) -> None:

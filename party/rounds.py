@@ -22,7 +22,7 @@ from synod.common.study.study import Study
 from synod.party.account import Approval, ApprovalState
 from synod.party.answer import Round, Secrets, answer
 from synod.party.ledger import Ledger, StoredAnswer
-from synod.party.table.snapshot import Snapshot
+from synod.party.table.snapshot import KeptSnapshot, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,9 @@ def next_step(responder: Responder, approval: Approval, study: Study, label: str
     return steps[answered]
 
 
-def answer_round(responder: Responder, approval: Approval, asked: Round, snapshot: Snapshot, *, now: int) -> None:
+def answer_round(
+    responder: Responder, approval: Approval, asked: Round, snapshot: Snapshot | KeptSnapshot, *, now: int
+) -> None:
     """Computes the answer, and stores charge and answer in one transaction.
 
     Guarantee: nothing has left the house when this returns; what leaves afterwards is what was stored. What the other

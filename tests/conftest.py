@@ -1,10 +1,13 @@
-"""Where there is a Docker engine: the image, built from this tree. Elsewhere tests that need it skip and say why."""
+"""What some tests need, and skip without, saying why: the image in a Docker engine, and a PostgreSQL server."""
 
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.support.databases import Server, running_server
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD_SECONDS = 1200
@@ -25,3 +28,10 @@ def image(engine: None) -> None:
     subprocess.run([ROOT / "deploy" / "base-image"], check=True, timeout=BUILD_SECONDS)
     built = subprocess.run(["make", "image"], cwd=ROOT, capture_output=True, timeout=BUILD_SECONDS, check=False)
     assert built.returncode == 0, built.stderr.decode()[-4000:]
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Server]:
+    """A PostgreSQL server; skips where none is installed."""
+    with running_server() as server:
+        yield server

@@ -35,10 +35,14 @@ def _write(value: Json) -> str:
             if abs(value) > LARGEST_INTEGER:
                 raise ValueError("an integer beyond 2**53 - 1 has no canonical form")
             return str(value)
-        case Mapping():
-            keys = sorted(value, key=lambda key: key.encode("utf-16-be"))
-            return "{" + ",".join(f"{_write(key)}:{_write(value[key])}" for key in keys) + "}"
-        case Sequence() if not isinstance(value, bytes | bytearray | memoryview):
-            return "[" + ",".join(_write(item) for item in value) + "]"
+        case dict() | Mapping():  # dicts, lists and tuples are named as well because abstract classes are slow to ask
+            keys = sorted(value) if "".join(value).isascii() else sorted(value, key=_utf16)
+            return "{" + ",".join([f"{encode_basestring(key)}:{_write(value[key])}" for key in keys]) + "}"
+        case list() | tuple() | Sequence() if not isinstance(value, bytes | bytearray | memoryview):
+            return "[" + ",".join([_write(item) for item in value]) + "]"
         case _:
             raise TypeError(f"a {type(value).__name__} has no canonical form")
+
+
+def _utf16(key: str) -> bytes:
+    return key.encode("utf-16-be")

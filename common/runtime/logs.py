@@ -3,8 +3,10 @@
 import json
 import logging
 import sys
+import threading
 import traceback
 from datetime import UTC, datetime
+from types import TracebackType
 
 _STANDARD = set(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 
@@ -31,7 +33,14 @@ class JsonLines(logging.Formatter):
 
 
 def start_logging() -> None:
-    """Sends the program's logs to stderr."""
+    """Sends the program's logs to stderr; an exception that nobody catches is a line too, without its text."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    sys.excepthook = _log_uncaught
+    threading.excepthook = lambda raised: _log_uncaught(raised.exc_type, raised.exc_value, raised.exc_traceback)
+    sys.unraisablehook = lambda raised: _log_uncaught(raised.exc_type, raised.exc_value, raised.exc_traceback)
+
+
+def _log_uncaught(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
+    logging.getLogger("synod").error("an exception that nobody caught", exc_info=(kind, error or kind(), trace))

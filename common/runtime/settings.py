@@ -10,9 +10,17 @@ from fractions import Fraction
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    model_validator,
+)
 
 from synod.common.privacy.conversion import largest_rho
 from synod.common.privacy.cost import FREE, Cost
@@ -95,7 +103,8 @@ class _Settings(Strict):
     def relative_to(self, folder: Path) -> Self:
         """The same settings with every path made absolute."""
         files = TlsFiles(**{name: folder / path for name, path in self.tls if path is not None})
-        moved = {name: folder / path for name, path in self if isinstance(path, Path)}
+        moved: dict[str, Path | Database] = {name: folder / path for name, path in self if isinstance(path, Path)}
+        moved |= {name: value.relative_to(folder) for name, value in self if isinstance(value, Database)}
         return self.model_copy(update={"tls": files, **moved})
 
 
@@ -153,6 +162,115 @@ class CsvFormat(Strict):
         return self
 
 
+TABLE_FORMS = "Write duckdb:FILE#TABLE, postgresql://USER@HOST/DATABASE#SCHEMA.TABLE, or the path of a file or folder."
+ELSEWHERE = "Put the password into a file of its own, and write `source: {url: ..., table: ..., password_file: ...}`."
+
+
+def _check_database(url: str) -> str:
+    """The error quotes nothing of it: people write passwords into such texts."""
+    if url.startswith("duckdb:") and url != "duckdb:" and "#" not in url:
+        return url
+    try:
+        parts = urlsplit(url)
+        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        has_password = parts.password is not None or any("password" in key.lower() for key in options)
+        hosts = options.get("host", options.get("hostaddr", parts.netloc.rpartition("@")[2])).split(",")
+    except ValueError:
+        raise RuleError("cannot be read as an address", TABLE_FORMS) from None
+    if has_password:
+        raise RuleError("must not have a password in it", ELSEWHERE)
+    if parts.scheme != "postgresql" or parts.fragment or not url.startswith("postgresql://"):
+        raise RuleError("must begin with duckdb: or postgresql://, and the table is another key", TABLE_FORMS)
+    if "sslmode" not in options and not all(_is_local(host) for host in hosts):
+        raise RuleError(
+            "must say how the way to another machine is protected",
+            "Add ?sslmode=verify-full&sslrootcert=/FILE to it: by default PostgreSQL goes on without encryption.",
+        )
+    return url
+
+
+def _is_local(host: str) -> bool:
+    name = host.rpartition(":")[0] if re.search(r":[0-9]*$", host) and not host.startswith("/") else host
+    with suppress(ValueError):
+        return ip_address(name.strip("[]")).is_loopback
+    return name in ("", "localhost") or name.startswith("/")
+
+
+class Database(Strict):
+    """A table, a view or a query of a database, as `source`: `duckdb:FILE` or `postgresql://USER@HOST/DATABASE`.
+
+    `table` has its schema before a point, and is spelled exactly as the database spells it. The password is the first
+    line of `password_file`, or what PostgreSQL's own ways (`PGPASSWORD`, `.pgpass`) give.
+    """
+
+    url: Annotated[str, AfterValidator(_check_database)]
+    table: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    query: Annotated[str, Field(min_length=1, max_length=100_000)] | None = Field(default=None, repr=False)
+    password_file: _PathText | None = None
+
+    @model_validator(mode="after")
+    def _check_one(self) -> "Database":
+        if (self.table is None) == (self.query is None):
+            raise RuleError("must have one of `table` and `query`", TABLE_FORMS)
+        if self.file is not None and self.password_file is not None:
+            raise RuleError("has a password_file, which DuckDB has no use for", "Remove it.")
+        return self
+
+    @property
+    def file(self) -> Path | None:
+        """The file of DuckDB; None for a server."""
+        return Path(self.url.removeprefix("duckdb:")) if self.url.startswith("duckdb:") else None
+
+    @property
+    def name(self) -> str:
+        """How it is named to people."""
+        place = self.file.name if self.file else urlsplit(self.url).path.strip("/") or "PostgreSQL"
+        return f"{self.table or 'the query'} of {place}"
+
+    def relative_to(self, folder: Path) -> "Database":
+        """The same with every path made absolute."""
+        moved = {"url": f"duckdb:{folder / self.file}"} if self.file else {}
+        secret = {"password_file": folder / self.password_file} if self.password_file else {}
+        return self.model_copy(update={**moved, **secret})
+
+    def written(self) -> dict[str, str]:
+        """The keys to write as `source`."""
+        return {name: str(value) for name, value in self if value is not None}
+
+
+def _split_source(value: Any) -> Any:
+    """`duckdb:FILE#TABLE` and `postgresql://...#TABLE` are short for the two keys; every other text is a path."""
+    if isinstance(value, Path | Database | dict):
+        return value
+    if not isinstance(value, str):
+        raise RuleError("must be a path, or a table of a database", TABLE_FORMS)
+    if value.startswith(("duckdb:", "postgresql:")):
+        url, mark, table = value.rpartition("#")
+        return {"url": url, "table": table} if mark else {"url": value}
+    if re.match(r"[a-z0-9+]+://", value):
+        raise RuleError("is the address of nothing that Synod reads", TABLE_FORMS)
+    return Path(value)
+
+
+Source = Annotated[
+    Annotated[Path, Tag("file")] | Annotated[Database, Tag("database")],
+    Discriminator(lambda value: "file" if isinstance(value, Path) else "database"),
+    BeforeValidator(_split_source),
+]
+
+
+class _Named(Strict):
+    source: Source
+
+
+def read_source(text: str, origin: str) -> Path | Database:
+    """A source out of one text, as a command takes it."""
+    try:
+        return _Named.model_validate({"source": text}).source
+    except ValidationError as error:
+        raise describe_validation_error(error, origin) from None
+
+
 class PartySettings(_Settings):
     """A party's daemon: who it is, whom it dials, which table it answers from, and the policy for that table."""
 
@@ -161,7 +279,7 @@ class PartySettings(_Settings):
     state: _PathText
     curator: Fingerprint
     dataset: Slug
-    source: _PathText
+    source: Source
     format: CsvFormat | None = None
     unit: str | None = None
     columns: _Names | None = None
@@ -181,6 +299,14 @@ class PartySettings(_Settings):
     health: _PathText | None = None
     metrics: Metrics | None = None
     passphrase_file: _PathText | None = None
+
+    @model_validator(mode="after")
+    def _check_format(self) -> "PartySettings":
+        if self.format is not None and isinstance(self.source, Database):
+            raise RuleError(
+                "format is for CSV files", "Remove it: a database has types, and a `query` may convert texts."
+            )
+        return self
 
     @property
     def cap(self) -> Cost:

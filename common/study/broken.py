@@ -68,7 +68,9 @@ def in_plain_words(message: str) -> str:
 
 
 def _place(place: Place) -> Place:
-    """Where a value is in the document: without the types that a key of the method may have, which pydantic names."""
+    """Where a value is in the document: without the types that pydantic names, of a source or of a method's key."""
+    if place[:2] in (("source", "file"), ("source", "database")):
+        return (place[0], *place[2:])
     if place[:1] != ("method",):
         return place
     return (*place[:2], *(part for part in place[2:] if isinstance(part, int)))

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,23 @@ from synod.common.study.study import Study
 
 Codes = NDArray[np.uint8] | NDArray[np.uint16] | NDArray[np.uint32]
 Numeric = IntegerAttribute | RealAttribute
+
+
+class CodeColumn(Protocol):
+    """One column of codes that is read in slices of rows: an array, or what makes arrays when it is asked."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its codes."""
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+
+    def __getitem__(self, rows: slice, /) -> Any:
+        """The codes of some rows, as an array."""
+
+    def tolist(self) -> Any:
+        """All codes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,12 @@ def use_one_thread() -> None:
 
 def current_versions() -> dict[str, str]:
     """What this process computes with."""
-    packages = {name: version(name) for name in PACKAGES}
-    return {**packages, "python": platform.python_version(), "arithmetic": hash_arithmetic()}
+    return {**_installed(), "python": platform.python_version(), "arithmetic": hash_arithmetic()}
+
+
+@cache
+def _installed() -> dict[str, str]:
+    return {name: version(name) for name in PACKAGES}
 
 
 def describe_versions(begun: Any, ended: Mapping[str, str]) -> dict[str, str]:

@@ -26,7 +26,9 @@ def present_places(study: Study, losses: list[Loss]) -> tuple[int, ...]:
 
 
 def absent_parties(context: Context, record: StudyRecord) -> list[str]:
-    """Who is not lost and was not heard of for a minute: nobody is to pay for a round that such a party would block."""
+    """Who is not lost and not here: has not polled for a minute, was cut off in a poll, or has not polled since it
+    answered. Nobody is to pay for a round that such a party would block.
+    """
     lost = {loss.party for loss in context.store.losses(record.study_hash)}
     return [
         name

@@ -4,14 +4,14 @@ import asyncio
 from pathlib import Path
 
 import click
-from cryptography.hazmat.primitives.serialization import Encoding
 
-from synod.common.crypto.certificates import Holder, Role, read_authorities
+from synod.common.crypto.certificates import Holder, Role
 from synod.common.runtime.files import write_new_file
 from synod.common.runtime.settings import CuratorSettings, load_settings
 from synod.deploy.cli.certs import write_request
 from synod.deploy.cli.terminal import Example, command, require_assertions, say, serving, stay_option
-from synod.deploy.enrolment.kit import USUAL_CONTACT, write_kit
+from synod.deploy.enrolment.kit import USUAL_CONTACT
+from synod.deploy.enrolment.making import make_kit
 
 config_option = click.option(
     "--config", "config", type=click.Path(path_type=Path), default=Path("curator.yaml"), show_default=True,
@@ -72,11 +72,7 @@ def kit(config: Path, address: str, certificates: str, out: Path) -> None:
 
     It is not secret. Read the fingerprint out by phone: `synod party join` asks for it.
     """
-    from synod.curator.roster.rotation import load_identity  # noqa: PLC0415  (pulls in the store)
-
-    settings = load_settings(CuratorSettings, config)
-    authorities = b"\n".join(one.public_bytes(Encoding.PEM) for one in read_authorities(settings.tls.ca))
-    identity = load_identity(settings)
-    write_new_file(out, write_kit(identity, address=address, ca=authorities.decode(), certificates=certificates))
+    made = make_kit(load_settings(CuratorSettings, config), address=address, certificates=certificates)
+    write_new_file(out, made.content)
     say(f"{out} goes to every party; it is not secret. Read this fingerprint out to each of them, by phone:")
-    say(identity.fingerprint)
+    say(made.fingerprint)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
-from synod.common.protocol.manifest import file_hash
 from synod.common.runtime.errors import invalid
+from synod.common.runtime.settings import Database, read_source
 from synod.common.study.study import Study, load_study
 from synod.curator.release.redraw import check_release
 from synod.curator.release.spreadsheet import write_spreadsheet
@@ -27,8 +27,12 @@ from synod.deploy.launch.launcher import Daemons, NotApprovedError, launch
 from synod.deploy.launch.operator import require_empty
 from synod.deploy.launch.processes import process_daemons
 from synod.deploy.launch.site import WARNING, SitePaths, plan_paths, prepare
+from synod.party.table.folder import is_folder
+from synod.party.table.marks import digest_content, digest_place
+from synod.party.table.source import Source
 
 DEMO_SEED = 20260101
+TABLE_HELP = "One per party: a file, a folder of Parquet, duckdb:FILE#TABLE or postgresql://USER@HOST/DATABASE#TABLE."
 
 
 @click.command(
@@ -37,7 +41,7 @@ DEMO_SEED = 20260101
     example="synod launch study.yaml --data north.csv --data harbour.csv --data valley.parquet --out release/",
 )
 @click.argument("study", type=click.Path(path_type=Path))
-@click.option("--data", "tables", multiple=True, required=True, type=click.Path(path_type=Path), help="One per party.")
+@click.option("--data", "tables", multiple=True, required=True, metavar="SOURCE", help=TABLE_HELP)
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="A new or empty folder for the release.")
 @click.option("--backend", type=click.Choice(["process", "docker"]), default="process", show_default=True)
 @click.option("--image", default=IMAGE, show_default=True, help="With --backend docker: what the containers run.")
@@ -50,7 +54,7 @@ DEMO_SEED = 20260101
 @command
 def launch_command(
     study: Path,
-    tables: tuple[Path, ...],
+    tables: tuple[str, ...],
     out: Path,
     backend: str,
     image: str,
@@ -61,18 +65,19 @@ def launch_command(
 ) -> None:
     """Run a study over tables on this machine: keys, a curator, one daemon per table, to publication."""
     say(WARNING)
+    sources = [read_source(table, "--data") for table in tables]
     if keep and (backend != "docker" or state is None):
         raise invalid("--keep leaves containers running.", "Give it with --backend docker and --state DIR.")
     if backend == "process":
         loaded = load_study(study)
-        run_study(loaded, list(tables), out, state, start=process_daemons, unit=unit, show_values=show_values)
+        run_study(loaded, sources, out, state, start=process_daemons, unit=unit, show_values=show_values)
         return
     require_image(image)
     name = f"synod-{os.urandom(4).hex()}"
     try:
         start = partial(announced, name=name, image=image, keep=keep)
         loaded = load_study(study)
-        run_study(loaded, list(tables), out, state, start=start, unit=unit, show_values=show_values)
+        run_study(loaded, sources, out, state, start=start, unit=unit, show_values=show_values)
     finally:
         if keep and docker("ps", "--quiet", "--filter", f"label=synod.launch={name}"):
             say(f"Left running. See {state}/operator.yaml, and `docker ps --filter label=synod.launch={name}`.")
@@ -87,7 +92,7 @@ def announced(paths: SitePaths, *, name: str, image: str, keep: bool) -> Abstrac
 
 def run_study(
     study: Study,
-    tables: list[Path],
+    tables: Sequence[Source],
     out: Path,
     state: Path | None,
     *,
@@ -98,12 +103,12 @@ def run_study(
     """Launches a study, shows its progress, and says where the release is; or what does not fit in which table."""
     require_empty(out)
     for table in tables:
-        if not table.is_file():
+        if isinstance(table, Path) and not table.is_file() and not is_folder(table):
             raise invalid(f"there is no table at {table}.", "Check --data.")
     for one, other in find_equal(tables):
         say(
-            f"WARNING: {one} and {other} are the same table, so its rows count twice and spend two budgets. "
-            "Check --data."
+            f"WARNING: {tell_source(one)} and {tell_source(other)} are the same table, so its rows count twice and "
+            "spend two budgets. Check --data."
         )
     try:
         with terminated_as_interrupted(), _state_folder(state) as folder, show_progress(study.name) as report:
@@ -117,10 +122,16 @@ def run_study(
     show_release(out)
 
 
-def find_equal(tables: Sequence[Path]) -> list[tuple[Path, Path]]:
-    """Each table that holds the same bytes as an earlier one, beside that one."""
-    first: dict[str, Path] = {}
-    pairs = ((first.setdefault(file_hash(table), table), place, table) for place, table in enumerate(tables))
+def tell_source(source: Source) -> str:
+    """A source in words."""
+    return source.name if isinstance(source, Database) else str(source)
+
+
+def find_equal(tables: Sequence[Source]) -> list[tuple[Source, Source]]:
+    """Each table that holds the same bytes as an earlier one, or is the same of a server, beside that one."""
+    first: dict[bytes, Source] = {}
+    hashes = [digest_content(table) or digest_place(table) for table in tables]
+    pairs = ((first.setdefault(hashes[place], table), place, table) for place, table in enumerate(tables))
     return [(one, table) for one, place, table in pairs if tables.index(one) < place]
 
 
@@ -150,7 +161,7 @@ def demo(study: Path | None, out: Path, folder: Path | None) -> None:
     say(WARNING)
     loaded = load_study(study) if study else _load_demo_study()
     with terminated_as_interrupted(), tempfile.TemporaryDirectory(prefix="synod-demo-") as temporary:
-        tables = list(write_tables(Path(temporary) / "tables", DEMO_SEED).values())
+        tables: list[Source] = list(write_tables(Path(temporary) / "tables", DEMO_SEED).values())
         if folder is not None:
             _prepare_bundles(loaded, tables, Path(temporary), folder)
             return
@@ -164,7 +175,7 @@ def _load_demo_study() -> Study:
         return load_study(path)
 
 
-def _prepare_bundles(study: Study, tables: list[Path], temporary: Path, folder: Path) -> None:
+def _prepare_bundles(study: Study, tables: Sequence[Source], temporary: Path, folder: Path) -> None:
     """Keys, certificates, configurations, ledgers and tables, once; a second time changes nothing."""
     paths = plan_paths(temporary / "site", tables)
     paths.folder.mkdir()

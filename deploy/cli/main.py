@@ -27,7 +27,7 @@ from synod.deploy.cli.terminal import EXIT_CODES, Group, Later
             "Run a study over tables on this machine: keys, a curator, one daemon per table, to publication.",
         ),
         "methods": Later(
-            "methods:list_methods",
+            "prepare:list_methods",
             "List the methods that a study may name, with one line each.",
         ),
         "verify": Later(
@@ -71,6 +71,10 @@ def certs() -> None:
 @main.group(
     cls=Group,
     later={
+        "console": Later(
+            "console:curator_console",
+            "Submit and watch studies in a browser: prints a link that is good once, and serves until stopped.",
+        ),
         "fingerprint": Later(
             "curator:fingerprint",
             "Print the fingerprint that parties pin as `curator`; makes the identity if there is none.",
@@ -115,6 +119,10 @@ def curator() -> None:
         "check-release": Later(
             "party.commands:check_own_release",
             "Verify a release, and compare what it says of this party with this party's own ledger.",
+        ),
+        "console": Later(
+            "console:party_console",
+            "Read, approve and revoke studies in a browser: prints a link that is good once, and serves until stopped.",
         ),
         "doctor": Later(
             "party.commands:doctor",

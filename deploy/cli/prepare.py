@@ -1,4 +1,4 @@
-"""`synod study`, before the curator has it: check, draft and forecast a study."""
+"""`synod methods`, and `synod study` before the curator has it: check, draft and forecast a study."""
 
 import sys
 from pathlib import Path
@@ -10,8 +10,9 @@ import pyarrow as pa
 from synod.common.protocol.plan import plan_study
 from synod.common.protocol.queries.parsing import check_feasible
 from synod.common.runtime.errors import invalid
+from synod.common.runtime.settings import read_source
 from synod.common.study.promise import explain_delta, explain_several_rows, name_budget
-from synod.common.study.study import Study, load_study
+from synod.common.study.study import Study, known_methods, load_study
 from synod.deploy.cli.advice import advice_document, show_advice
 from synod.deploy.cli.forecast import forecast_document, show_forecast
 from synod.deploy.cli.terminal import Example, command, errors, say, say_json, show_table, tell_aside
@@ -25,6 +26,24 @@ from synod.party.table.detect import detect_format
 
 json_option = click.option("--json", "as_json", is_flag=True, help="For a machine to read.")
 study_argument = click.argument("study", type=click.Path(path_type=Path))
+
+
+@click.command(name="methods", cls=Example, example="synod methods --json")
+@json_option
+@command
+def list_methods(as_json: bool) -> None:
+    """List the methods that a study may name, with one line each."""
+    from synod.curator.methods.base import method_titles  # noqa: PLC0415  (pulls in every recipe)
+
+    titles, known = method_titles(), known_methods()
+    if as_json:
+        keys = {name: [key for key in known[name].model_fields if key not in ("name", "version")] for name in titles}
+        say_json([{"name": name, "title": title, "keys": keys[name]} for name, title in titles.items()])
+        return
+    width = max(map(len, titles))
+    for name, title in titles.items():
+        say(f"{name:<{width}}  {title}")
+    say("The keys of each, and what it can and cannot express, are in docs/curator-operator.md.")
 
 
 @click.command(cls=Example, example="synod study check study.yaml")
@@ -57,25 +76,24 @@ def check(study: Path, as_json: bool) -> None:
 
 
 @click.command(cls=Example, example="synod study draft north.csv harbour.csv.gz > study.yaml")
-@click.argument(
-    "tables", nargs=-1, required=True, metavar="TABLE...", type=click.Path(path_type=Path, exists=True, dir_okay=False)
-)
+@click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @click.option("--unit", metavar="COLUMN", help="The column that tells persons apart; it is left out of the schema.")
 @click.option(
     "--config", "config", type=click.Path(path_type=Path), metavar="FILE",
     help="Also write how the one TABLE is written into this party's configuration, as `format`.",
 )  # fmt: skip
 @command
-def draft(tables: tuple[Path, ...], unit: str | None, config: Path | None) -> None:
+def draft(tables: tuple[str, ...], unit: str | None, config: Path | None) -> None:
     """Draft a study from one or several tables, to edit. Reads real rows: the draft is not private."""
     if config is not None and len(tables) != 1:
         raise invalid("--config is of the party that holds one table.", "Draft each party's table by itself.")
+    sources = [read_source(table, "TABLE") for table in tables]
     try:
-        drafted = draft_study(tables, unit)
+        drafted = draft_study(sources, unit)
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise invalid(f"{tables[0]} cannot be read as a table ({type(error).__name__}).") from None
+        raise invalid(f"{sources[0].name} cannot be read as a table ({type(error).__name__}).") from None
     if config is not None:
-        click.echo(write_format(config, detect_format(tables[0])), err=True)
+        click.echo(write_format(config, detect_format(sources[0])), err=True)
     sys.stdout.write(drafted)
 
 

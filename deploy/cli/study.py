@@ -153,13 +153,20 @@ def held_release(folder: Path) -> str | None:
 
 def party_line(party: pb.PartyStatus, gathering: Collection[str] = ()) -> str:
     """One party's part, for people; `gathering` are those whom the next sum waits for before it is asked."""
+    waits = name_wait(party, gathering)
+    if not party.awaited:
+        return waits
+    since = datetime.fromtimestamp(party.awaited_since, UTC)
+    seen = f"last seen {int(time.time()) - party.last_seen} s ago" if party.last_seen else "never seen"
+    return f"{waits} since {since:%Y-%m-%d %H:%M:%S} UTC, {seen}"
+
+
+def name_wait(party: pb.PartyStatus, gathering: Collection[str] = ()) -> str:
+    """What is waited for from a party, without since when; or that nothing is."""
     if not party.awaited:
         return "done for now" if party.enrolled else "not enrolled"
     waits = "its answer" if party.enrolled else "its approval" if party.not_approved else "its enrolment"
-    waits = "its call, before the next sum is asked," if party.name in gathering else waits
-    since = datetime.fromtimestamp(party.awaited_since, UTC)
-    seen = f"last seen {int(time.time()) - party.last_seen} s ago" if party.last_seen else "never seen"
-    return f"waiting for {waits} since {since:%Y-%m-%d %H:%M:%S} UTC, {seen}"
+    return f"waiting for {'its call, before the next sum is asked,' if party.name in gathering else waits}"
 
 
 def loss_line(loss: pb.Loss) -> str:

@@ -14,10 +14,11 @@ from synod.common.crypto.keyfiles import read_passphrase
 from synod.common.crypto.requests import make_request
 from synod.common.runtime.errors import SynodError, invalid
 from synod.common.runtime.files import sync_files, sync_folder, write_public_file
-from synod.common.runtime.settings import PartySettings, load_settings, parse_settings
+from synod.common.runtime.settings import Database, PartySettings, load_settings, parse_settings
 from synod.common.runtime.yamltext import read_yaml
 from synod.deploy.enrolment.kit import Kit
 from synod.party.approval import initialize
+from synod.party.table.source import Source
 
 CONFIG, AUTHORITY, STATE = "party.yaml", "ca.pem", "state"
 
@@ -30,7 +31,7 @@ class Answers:
 
     name: str
     dataset: str
-    source: Path
+    source: Source
     max_epsilon_total: str
     max_epsilon_per_study: str | None = None
     rho: tuple[str, str] | None = None
@@ -112,7 +113,7 @@ def write_settings(kit: Kit, answers: Answers) -> str:
         f"state: {STATE}",
         "# The account that studies are charged to. Never give the same people a new name.",
         f"dataset: {_text(answers.dataset)}",
-        f"source: {_text(str(answers.source.resolve()))}",
+        f"source: {_source(answers.source)}",
         *([f"unit: {_text(answers.unit)}"] if answers.unit is not None else []),
         "# The most that this table may ever give away, over all studies.",
         f"max_epsilon_total: {_text(answers.max_epsilon_total)}",
@@ -124,6 +125,12 @@ def write_settings(kit: Kit, answers: Answers) -> str:
         lines.append("# The same for studies with a delta, beside that.")
         lines.append(f"max_rho_total: {{epsilon: {epsilon}, delta: {delta}}}")
     return "\n".join(lines) + "\n"
+
+
+def _source(source: Source) -> str:
+    if isinstance(source, Database):
+        return json.dumps(source.relative_to(Path.cwd()).written())
+    return _text(str(source.resolve()))
 
 
 def _text(value: str) -> str:

@@ -14,7 +14,9 @@ from typing import IO
 import yaml
 
 from synod.common.crypto.canonical import Json
+from synod.common.runtime.errors import invalid
 from synod.common.runtime.files import write_private_file
+from synod.common.runtime.settings import Database
 from synod.deploy.launch.site import Member, SitePaths
 from synod.party.table.csv_source import table_ending
 
@@ -41,7 +43,9 @@ def bundle_curator(paths: SitePaths) -> Bundle:
 
 
 def bundle_party(paths: SitePaths, member: Member) -> Bundle:
-    """A party's bundle, with its table."""
+    """A party's bundle, with its table, which must be a file."""
+    if isinstance(member.table, Database) or not member.table.is_file():
+        raise invalid(f"a container of `synod launch` gets a file, and {member.table.name} is none.", "Export it.")
     table = f"table{table_ending(member.table) or member.table.suffix}"
     changes: dict[str, Json] = {
         "address": CURATOR_ADDRESS,

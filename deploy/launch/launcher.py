@@ -18,6 +18,7 @@ from synod.deploy.launch.operator import OperatorClient
 from synod.deploy.launch.site import SitePaths, plan_paths, prepare
 from synod.party.table.detect import describe_format, shown
 from synod.party.table.encode import Misfit, TableError, Unit, read_table
+from synod.party.table.source import Source
 from synod.v1 import study_pb2 as pb
 
 POLL_SECONDS = 0.2
@@ -40,7 +41,7 @@ class Daemons(Protocol):
 
 def launch(
     study: Study,
-    tables: Sequence[Path],
+    tables: Sequence[Source],
     out: Path,
     folder: Path,
     *,

@@ -20,13 +20,13 @@ from synod.common.crypto.canonical import Json
 from synod.common.crypto.certificates import Holder, Role
 from synod.common.crypto.identity import Identity
 from synod.common.runtime.errors import Code, SynodError, invalid
-from synod.common.runtime.settings import CsvFormat, PartySettings, load_settings
+from synod.common.runtime.settings import CsvFormat, Database, PartySettings, load_settings
 from synod.common.study.schema import write_decimal
 from synod.common.study.study import RosterEntry, Study, parse_study
 from synod.party.approval import initialize
 from synod.party.table.csv_source import table_ending
 from synod.party.table.detect import detect_format, shown
-from synod.party.table.source import count_rows
+from synod.party.table.source import Source, count_rows
 
 WARNING = "One operator holds all keys and all tables here: for demos and tests, not for real organizations."
 CURATOR_HOSTS = ("127.0.0.1", "localhost", "curator")
@@ -38,7 +38,7 @@ class Member:
     """One organization: its name, its table and its configuration file."""
 
     name: str
-    table: Path
+    table: Source
     config: Path
     layout: CsvFormat | None = None  # as it was detected: nobody wrote a configuration
 
@@ -71,21 +71,32 @@ class SitePaths:
         return self.folder / "study.yaml"
 
 
-def plan_names(tables: Sequence[Path]) -> list[str]:
-    """A name for the organization of each table, after its file."""
+def plan_names(tables: Sequence[Source]) -> list[str]:
+    """A name for the organization of each table, after its file, or its name in a database."""
     names: list[str] = []
     for table in tables:
-        stem = table.name.lower().removesuffix(table_ending(table))
+        stem = _stem(table).lower()
         name = re.sub(r"[^a-z0-9]+", "-", stem)[:50].strip("-") or "party"
         candidates = chain([name], (f"{name}-{number}" for number in count(2)))
         names.append(next(candidate for candidate in candidates if candidate not in (*OWN_NAMES, *names)))
     return names
 
 
-def plan_paths(folder: Path, tables: Sequence[Path]) -> SitePaths:
+def _stem(table: Source) -> str:
+    if isinstance(table, Database):
+        return (table.table or "query").rpartition(".")[2]
+    return table.name.removesuffix(table.name[len(table.name) - len(table_ending(table)) :])
+
+
+def _settled(table: Source) -> Source:
+    """The same table, wherever the program runs."""
+    return table.relative_to(Path.cwd()) if isinstance(table, Database) else table.resolve()
+
+
+def plan_paths(folder: Path, tables: Sequence[Source]) -> SitePaths:
     """Plans one organization for each table, and detects how its file is written."""
     members = tuple(
-        Member(name, table.resolve(), folder / name / "party.yaml", detect_format(table))
+        Member(name, _settled(table), folder / name / "party.yaml", detect_format(table))
         for name, table in zip(plan_names(tables), tables, strict=True)
     )
     return SitePaths(folder, members)
@@ -149,7 +160,7 @@ def _prepare_party(paths: SitePaths, member: Member, study: Study, curator_key: 
             "curator": curator_key,
             "tls": tls_files(paths, member.name, ".."),
             "dataset": member.name,
-            "source": str(member.table),
+            "source": dict(member.table.written()) if isinstance(member.table, Database) else str(member.table),
             **({} if member.layout is None else {"format": shown(member.layout)}),
             **({} if unit is None else {"unit": unit}),
             **_caps(study),

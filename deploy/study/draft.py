@@ -22,12 +22,13 @@ from synod.deploy.launch.site import plan_names
 from synod.deploy.study.profile import Profiled, profile_tables
 from synod.deploy.study.propose import Proposal, propose
 from synod.party.table.detect import shown
+from synod.party.table.source import Source
 
 TEMPLATE = Path(__file__).with_name("draft.yaml")
 WIDTH = 118
 
 
-def draft_study(sources: Sequence[Path], unit: str | None = None) -> str:
+def draft_study(sources: Sequence[Source], unit: str | None = None) -> str:
     """A study as YAML text. `unit` is the column that tells persons apart: it is no part of the schema, and says how
     many rows a person has.
     """
@@ -63,7 +64,7 @@ def write_format(config: Path, layout: CsvFormat | None) -> str:
     if not isinstance(content, dict):
         raise invalid(f"{config} is not a configuration: it must be a mapping of keys.")
     if layout is None or not shown(layout):
-        return f"{config} needs no `format`: the table is plain CSV, or Parquet."
+        return f"{config} needs no `format`: the table is plain CSV, or has types."
     line = format_line(layout)
     if "format" in content:
         if content["format"] == yaml.safe_load(line)["format"]:

@@ -6,7 +6,6 @@ Reads real rows on their owner's machine, for `synod study draft` alone. Nothing
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -17,7 +16,7 @@ from synod.common.runtime.errors import invalid
 from synod.common.runtime.settings import CsvFormat
 from synod.party.table.csv_source import USUAL
 from synod.party.table.detect import detect
-from synod.party.table.source import open_batches, read_header
+from synod.party.table.source import Source, open_batches, read_header
 from synod.party.table.text import NO_DAY, decoded, to_days, to_numbers, to_texts
 
 MOST_DISTINCT = 200_000
@@ -136,13 +135,13 @@ class Profiled:
 
     columns: tuple[Profile, ...]
     partial: tuple[str, ...]
-    layouts: dict[Path, CsvFormat | None]
+    layouts: dict[Source, CsvFormat | None]
     is_order_open: bool
-    rows: dict[Path, int]
+    rows: dict[Source, int]
     most_rows: int | None
 
 
-def profile_tables(sources: Sequence[Path], unit: str | None) -> Profiled:
+def profile_tables(sources: Sequence[Source], unit: str | None) -> Profiled:
     """Reads every table once. `unit` is the column that tells persons apart: it is counted, and no column."""
     detected = {source: detect(source) for source in sources}
     layouts = {source: found.layout if found else None for source, found in detected.items()}
@@ -172,7 +171,7 @@ def profile_tables(sources: Sequence[Path], unit: str | None) -> Profiled:
     )
 
 
-def _profile(source: Path, names: list[str], layout: CsvFormat | None) -> Iterator[tuple[str, Part]]:
+def _profile(source: Source, names: list[str], layout: CsvFormat | None) -> Iterator[tuple[str, Part]]:
     parts = {name: Part(layout or USUAL) for name in names}
     for batch in open_batches(source, names, layout):
         for name, part in parts.items():

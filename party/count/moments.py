@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synod.common.models.moments import MomentDesign, row_vectors
-from synod.common.study.encoding import Codes
+from synod.common.study.encoding import CodeColumn
 
 CHUNK_ROWS = 16_384
 
 
-def sum_moments(design: MomentDesign, columns: Sequence[Codes]) -> NDArray[np.int64]:
+def sum_moments(design: MomentDesign, columns: Sequence[CodeColumn]) -> NDArray[np.int64]:
     """The exact moments of a table, in integer units.
 
     A chunk's Gram matrix stays below 2**53 (16,384 rows of products below 2**22), so double arithmetic is exact

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from synod.common.privacy.coins import Coins
 from synod.common.protocol.queries.parents import Choice, ChooseParents
 from synod.common.protocol.steps import Step
-from synod.common.study.encoding import Codes
-from synod.common.study.features import sizes_of, space_of
+from synod.common.study.encoding import CodeColumn
+from synod.common.study.features import sizes_of
 from synod.common.study.study import Study
 from synod.party.count.choice import permute_and_flip
+from synod.party.count.columns import feature_columns
 from synod.party.count.families import Candidate, FamilyCounter
 from synod.party.count.marginals import Counts, count_marginals
 from synod.party.count.scores import score_sensitivity, score_tables
@@ -22,7 +23,7 @@ BATCH_CELLS = 2**18
 
 
 def choose_parents(
-    query: ChooseParents, step: Step, study: Study, columns: Sequence[Codes], *, coins: Coins
+    query: ChooseParents, step: Step, study: Study, columns: Sequence[CodeColumn], *, coins: Coins
 ) -> list[Choice]:
     """`count` draws of a feature with its parents.
 
@@ -53,10 +54,10 @@ def choose_parents(
 class _Scorer:
     """Scores of attribute-parent pairs over one table; each is computed once."""
 
-    def __init__(self, query: ChooseParents, study: Study, columns: Sequence[Codes]) -> None:
+    def __init__(self, query: ChooseParents, study: Study, columns: Sequence[CodeColumn]) -> None:
         self._kind = query.score
         self._sizes = sizes_of(study)
-        self._columns = space_of(study).encode(columns)
+        self._columns = feature_columns(study, columns)
         self._rows = len(columns[0])
         self._known: dict[Candidate, int] = {}
         self._counter = FamilyCounter(self._columns, self._sizes)

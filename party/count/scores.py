@@ -24,6 +24,7 @@ Ints = NDArray[np.int64]
 BITS_GRID = 1024
 BLOCK_CELLS = 2**20
 MOST_ROWS = 2**30
+MOST_TERMS = 2**20
 _PRECISION = 128
 # Float64 finds 1024 c log2 c within a few parts in 2^52, even if log2 is 8 units in the last place off.
 _RELATIVE_MARGIN = 1e-14
@@ -32,7 +33,7 @@ _RELATIVE_MARGIN = 1e-14
 def score_tables(kind: Score, tables: Ints) -> Ints:
     """One score for each of `tables`, of shape (candidates, size of X, size of Pi), all of the same n rows.
 
-    Memory beyond the result: a few times a block of 2^20 cells, what party/count/splits.py needs for F, and 8 n bytes
+    Memory beyond the result: a few times a block of 2^20 cells, what party/count/splits.py needs for F, and 8 MiB
     for I.
     """
     if not len(tables):
@@ -88,24 +89,33 @@ def _score_r(tables: Ints, rows: int) -> Ints:
 
 
 def _score_i(tables: Ints, rows: int) -> Ints:
-    terms = _information_terms(rows)
-    scores: Ints = terms[tables].sum(axis=(1, 2)) + terms[rows]
+    scores: Ints = _weigh(tables, rows).sum(axis=(1, 2)) + _weigh(np.array([rows]), rows)
     for margins in (tables.sum(axis=2), tables.sum(axis=1)):
-        scores -= terms[margins].sum(axis=1)
+        scores -= _weigh(margins, rows).sum(axis=1)
     return scores
+
+
+def _weigh(counts: Ints, rows: int) -> Ints:
+    """The terms of counts of n rows: looked up, where a table of all of them is small."""
+    return _information_terms(rows)[counts] if rows <= MOST_TERMS else _round_terms(counts)
 
 
 @lru_cache(maxsize=4)
 def _information_terms(rows: int) -> Ints:
-    """1024 c log2 c to the nearest integer for c up to n, the same on every machine.
+    """The terms of all counts up to n."""
+    return _round_terms(np.arange(rows + 1))
+
+
+def _round_terms(counts: Ints) -> Ints:
+    """1024 c log2 c to the nearest integer for each count c, the same on every machine.
 
     Float64 decides unless it is too close to a half; MPFR, correctly rounded to 128 bits, decides then.
     """
-    counts = np.arange(rows + 1)
     reals = BITS_GRID * counts * np.log2(np.maximum(1, counts))
     terms = np.rint(reals).astype(np.int64)
-    for count in np.flatnonzero(np.abs(reals - np.floor(reals) - 0.5) <= _RELATIVE_MARGIN * reals):
-        terms[count] = _information_term(int(count))
+    is_open = np.abs(reals - np.floor(reals) - 0.5) <= _RELATIVE_MARGIN * reals
+    if is_open.any():
+        terms[is_open] = [_information_term(count) for count in counts[is_open].tolist()]
     return terms
 
 

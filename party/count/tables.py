@@ -12,24 +12,22 @@ from synod.common.privacy.coins import Coins
 from synod.common.protocol.queries.marginals import LocalMarginals, Tables
 from synod.common.protocol.queries.noise_runs import sample_runs
 from synod.common.protocol.steps import Step
-from synod.common.study.encoding import Codes
-from synod.common.study.features import space_of
+from synod.common.study.encoding import CodeColumn
 from synod.common.study.study import Study
+from synod.party.count.columns import feature_columns, group_codes
 from synod.party.count.marginals import count_marginals
 
 
-def exact_counts(query: Tables, study: Study, columns: Sequence[Codes]) -> NDArray[np.int64]:
+def exact_counts(query: Tables, study: Study, columns: Sequence[CodeColumn]) -> NDArray[np.int64]:
     """The exact counts of sets of features and groupings, table after table."""
-    features = space_of(study).encode(columns)
-    grouped = [
-        np.array(one.groups, dtype=np.min_scalar_type(one.size))[features[one.feature]] for one in query.groupings
-    ]
+    features = feature_columns(study, columns)
+    grouped = [group_codes(features[one.feature], one.groups, one.size) for one in query.groupings]
     tables = count_marginals([*features, *grouped], query.entry_sizes(study), query.sets)
     return tables[0] if len(tables) == 1 else np.concatenate(tables)  # one table may have millions of cells
 
 
 def noisy_counts(
-    query: LocalMarginals, step: Step, study: Study, columns: Sequence[Codes], *, coins: Coins
+    query: LocalMarginals, step: Step, study: Study, columns: Sequence[CodeColumn], *, coins: Coins
 ) -> NDArray[np.int64]:
     """This party's counts with its own full noise.
 

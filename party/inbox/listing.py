@@ -59,7 +59,7 @@ def _view_all(settings: PartySettings, wanted: Callable[[_Known], bool]) -> list
     """
     own_key = load_identity(settings).fingerprint
     announced = {one.study.digest().hex(): one for one in list_announced(settings.state, settings.curator)}
-    with closing(Ledger.open(settings.state)) as ledger:
+    with closing(Ledger.open(settings.state, tidies=False)) as ledger:
         account = ledger.account()
         known = [_Known(a.name, a.study, a.state.value) for a in reversed(list(account.approvals.values()))]
         waiting = [_Known(one.study.name, key, WAITING) for key, one in announced.items()]

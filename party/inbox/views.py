@@ -23,6 +23,7 @@ from synod.party.account import Account
 from synod.party.policy import check_policy
 
 WAITING = "waiting"
+STATES = {WAITING: "waits for your decision", "open": "approved, not ended"}
 OUTSIDE = {
     "refuse": "any other value is refused",
     "clip": "a value outside is moved to the nearest bound",
@@ -126,6 +127,11 @@ class Heard:
     enrolled: Collection[str]
 
 
+def name_state(state: str) -> str:
+    """The state of a study here, for people."""
+    return STATES.get(state, state)
+
+
 def view_study(
     settings: PartySettings, study: Study, account: Account, *, own_key: str, heard: Heard | None
 ) -> StudyView:
@@ -146,7 +152,7 @@ def view_study(
         columns=tuple(view_column(attribute) for attribute in study.attributes),
         steps=tuple(_view_step(step, delta) for step in plan.steps_of(settings.name)),
         cost=_view_cost(cost, delta),
-        account=_view_budget(settings, account, None if approval or problem else cost),
+        account=view_budget(settings, account, None if approval or problem else cost),
         roster=tuple(
             RosterView(
                 entry.name,
@@ -218,7 +224,8 @@ def _view_cost(cost: Cost, delta: Decimal) -> CostView:
     return CostView(str(cost), describe_cost(cost, delta))
 
 
-def _view_budget(settings: PartySettings, account: Account, cost: Cost | None) -> BudgetView:
+def view_budget(settings: PartySettings, account: Account, cost: Cost | None) -> BudgetView:
+    """What the dataset has spent, holds and may spend; with a cost, what would be left after it."""
     delta, cap = settings.shown_delta, settings.cap
     spent, held = account.spent(settings.dataset), account.held(settings.dataset)
     remains = cap.left_after(spent + held)

@@ -22,7 +22,7 @@ from synod.common.runtime.settings import PartySettings
 from synod.party.account import Approval, ApprovalState
 from synod.party.approval import IDENTITY_FILE, identity_path, load_identity, snapshot_folder
 from synod.party.ledger import LEDGER_FILE, Ledger
-from synod.party.table.snapshot import Snapshot, load_snapshot
+from synod.party.table.snapshot import KeptSnapshot, load_snapshot
 
 FORMAT = 1
 CONFIG_FILE = "party.yaml"
@@ -36,7 +36,7 @@ class LedgerCopy:
 
     database: bytes
     head: Head
-    snapshots: dict[str, Snapshot]
+    snapshots: dict[str, KeptSnapshot]
     missing: tuple[str, ...]
 
 
@@ -57,7 +57,7 @@ def copy_ledger(settings: PartySettings) -> LedgerCopy:
     raise SynodError(Code.NOT_READY, "the ledger changed while it was copied, again and again.", "Try again later.")
 
 
-def _find_snapshot(settings: PartySettings, ledger: Ledger, approval: Approval) -> Snapshot | None:
+def _find_snapshot(settings: PartySettings, ledger: Ledger, approval: Approval) -> KeptSnapshot | None:
     study_hash = bytes.fromhex(approval.study)
     folder, sealed = snapshot_folder(settings, study_hash), bytes.fromhex(approval.snapshot)
     try:
@@ -105,10 +105,10 @@ def _members(settings: PartySettings, config: bytes, copy: LedgerCopy) -> Iterat
         raise invalid(f"there is no identity key at {identity_path(settings)}.", "Run `init` first.") from None
     yield CONFIG_FILE, config
     for study, snapshot in copy.snapshots.items():
-        for index, column in enumerate(snapshot.columns):
+        for name, array in snapshot.files():
             file = io.BytesIO()
-            np.save(file, column, allow_pickle=False)
-            yield f"snapshots/{study}/{index:04}.npy", file.getvalue()
+            np.save(file, array, allow_pickle=False)
+            yield f"snapshots/{study}/{name}", file.getvalue()
 
 
 def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:

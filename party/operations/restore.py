@@ -38,7 +38,7 @@ from synod.party.table.snapshot import load_snapshot
 STAGING = "restore-"
 MEMBER = re.compile(
     rf"{re.escape(LEDGER_FILE)}|{re.escape(IDENTITY_FILE)}|{CONFIG_FILE}|{CONTENTS_FILE}"
-    r"|snapshots/[0-9a-f]{64}/[0-9]{4}\.npy"
+    r"|snapshots/[0-9a-f]{64}/(?:[0-9]{4}|rows)\.npy"
 )
 WAY_OUT = (
     "Restore a newer backup. With none, `synod party restore FILE --identity-only`, then `synod party init --spent "

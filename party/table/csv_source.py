@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.csv
 
 from synod.common.runtime.errors import SynodError, invalid
-from synod.common.runtime.settings import CsvFormat
+from synod.common.runtime.settings import CsvFormat, Database
 
-BATCH_BYTES = 1 << 20
+BATCH_BYTES = 2 << 20
 MOST_COLUMNS = 10_000
 SEPARATORS = (",", ";", "\t", "|")
 NAMES = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
@@ -107,6 +107,6 @@ def _first_line(source: Path, layout: CsvFormat) -> str:
     return start.decode(layout.encoding, "replace").partition("\n")[0]
 
 
-def many_columns(source: Path) -> SynodError:
+def many_columns(source: Path | Database) -> SynodError:
     """The error for more columns than any study has."""
     return invalid(f"{source.name} has more than {MOST_COLUMNS:,} columns.", "Keep those of the study's schema.")

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from synod.common.runtime.errors import invalid
-from synod.common.runtime.settings import CsvFormat
+from synod.common.runtime.settings import CsvFormat, Database
 from synod.party.table.csv_source import COMPRESSED, NAMES, SEPARATORS, open_stream, table_ending
 from synod.party.table.text import DateOrder
 
@@ -43,15 +43,15 @@ class Detected:
     is_order_open: bool = False
 
 
-def detect_format(source: Path) -> CsvFormat | None:
-    """The format of a CSV file; None for Parquet, and for what is no table's name, which its reader refuses."""
+def detect_format(source: Path | Database) -> CsvFormat | None:
+    """The format of a CSV file; None for what has types, and for what is no table's name, which its reader refuses."""
     found = detect(source)
     return found.layout if found else None
 
 
-def detect(source: Path) -> Detected | None:
+def detect(source: Path | Database) -> Detected | None:
     """The same, with what is still open. No error has anything of the content."""
-    if table_ending(source) in ("", ".parquet") or not source.is_file():
+    if isinstance(source, Database) or table_ending(source) in ("", ".parquet") or not source.is_file():
         return None
     try:
         return _detect(source)

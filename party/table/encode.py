@@ -1,10 +1,11 @@
 """Values to codes: a table is read once, checked against the study's schema, and encoded.
 
 What does not fit the schema is reported by column, rule and count, to the party's own operator only. Tables are
-read in batches, so memory is the encoded table plus one batch.
+read in batches, so memory is the encoded table plus one batch; a large one is in files meanwhile.
 """
 
-from collections.abc import Sequence
+import secrets
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,15 +14,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from synod.common.privacy.coins import KEY_BYTES, Coins
 from synod.common.runtime.errors import Code, SynodError
-from synod.common.runtime.settings import CsvFormat
+from synod.common.runtime.settings import CsvFormat, Database
 from synod.common.study.attributes import DaysAttribute, TruthAttribute
 from synod.common.study.encoding import Codes, Coding, encode_numbers
 from synod.common.study.schema import CategoricalAttribute, IntegerAttribute, PlainAttribute
 from synod.party.table.csv_source import USUAL
+from synod.party.table.order import sort_rows
+from synod.party.table.scratch import ROWS_BETWEEN, make_arrays, write_out
 from synod.party.table.snapshot import Snapshot
-from synod.party.table.source import open_batches
+from synod.party.table.source import Source, open_batches
 from synod.party.table.text import NO_DAY, decoded, to_days, to_numbers, to_texts, to_truths
+from synod.party.table.units import Reading, UnitCounter
 
 MOST_EXAMPLES = 5
 LONGEST_EXAMPLE = 60
@@ -62,30 +67,34 @@ class TableError(SynodError):
 
 
 def read_table(
-    source: Path,
+    source: Source,
     codings: Sequence[Coding],
     *,
     unit: Unit | None,
     expected_rows: int,
     layout: CsvFormat | None = None,
     show_values: bool = False,
+    scratch: Path | None = None,
 ) -> Snapshot:
     """Reads, checks and encodes a table; raises `TableError` with all misfits if anything does not fit. `layout` is the
-    format of a CSV file; with `show_values` misfits have examples, for the operator's own terminal.
+    format of a CSV file; with `show_values` misfits have examples, for the operator's own terminal. Rows keep the order
+    of files; those of a database, which has none, are put into one. In the folder `scratch` a large table is read into
+    files without a name, in place of memory.
 
     Guarantee: with a `unit`, no unit of the snapshot has more rows than it says. Its column is not kept.
     """
-    columns = tuple(np.zeros(expected_rows, dtype=coding.dtype) for coding in codings)
+    columns = tuple(make_arrays([coding.dtype for coding in codings], expected_rows, scratch))
     names = [coding.attribute.name for coding in codings]
     misfits: dict[tuple[str, str], int] = {}
     examples: dict[tuple[str, str], dict[str, None]] = {}
-    units: list[pa.Array] = []
+    coins = Coins(secrets.token_bytes(KEY_BYTES))
+    units = None if unit is None else UnitCounter(expected_rows, scratch, coins=coins)
     rows = 0
     wanted = names if unit is None or unit.column in names else [*names, unit.column]
     for batch in open_batches(source, wanted, layout):
         start, rows = rows, rows + len(batch)
-        if unit is not None:
-            units.append(_unit_names(batch.column(unit.column)))
+        if unit is not None and units is not None:
+            units.add(_unit_names(batch.column(unit.column)))
         for coding, column in zip(codings, columns, strict=True):
             values = decoded(batch.column(coding.attribute.name))
             codes, broken = _encode(coding, values, layout or USUAL)
@@ -96,13 +105,15 @@ def read_table(
                     _add_examples(examples.setdefault(key, {}), values, where)
             kept = max(0, min(rows, expected_rows) - start)
             column[start : start + kept] = codes[:kept]
+        if start // ROWS_BETWEEN != rows // ROWS_BETWEEN:
+            write_out([*columns, *(units.arrays if units else ())])
     if rows != expected_rows:
         misfits["(rows)", "the row count is not the roster's"] = rows
-    if unit is not None:
-        misfits |= _check_unit(unit, units)
+    if unit is not None and units is not None:
+        misfits |= _check_unit(unit, units, lambda: _read_units(source, unit, layout))
     if misfits:
         raise TableError([Misfit(*key, count, tuple(examples.get(key, ()))) for key, count in misfits.items()])
-    return Snapshot(columns)
+    return Snapshot(sort_rows(columns) if isinstance(source, Database) else columns)
 
 
 def _add_examples(seen: dict[str, None], values: pa.Array, where: Bools) -> None:
@@ -115,7 +126,7 @@ def _add_examples(seen: dict[str, None], values: pa.Array, where: Bools) -> None
 def _encode(coding: Coding, values: pa.Array, layout: CsvFormat) -> tuple[Codes, dict[str, Bools]]:
     """Codes of one batch of one column, and which rows break which rule."""
     attribute = coding.attribute
-    is_null = values.is_null().to_numpy(zero_copy_only=False)
+    is_null = _nulls_of(values)
     broken: dict[str, Bools] = {}
     if isinstance(attribute, TruthAttribute):
         true, outside = to_truths(values)
@@ -138,6 +149,12 @@ def _encode(coding: Coding, values: pa.Array, layout: CsvFormat) -> tuple[Codes,
     return codes, broken
 
 
+def _nulls_of(values: pa.Array) -> Bools:
+    if values.null_count == 0:
+        return np.zeros(len(values), dtype=bool)
+    return np.asarray(values.is_null().to_numpy(zero_copy_only=False))
+
+
 def _kind(attribute: PlainAttribute) -> str:
     if isinstance(attribute, DaysAttribute):
         return "date"
@@ -147,9 +164,9 @@ def _kind(attribute: PlainAttribute) -> str:
 def _encode_categories(coding: Coding, values: pa.Array) -> tuple[Codes, Bools]:
     assert isinstance(coding.attribute, CategoricalAttribute)
     positions = pc.index_in(to_texts(values), value_set=pa.array(coding.attribute.categories))
-    outside = positions.is_null().to_numpy(zero_copy_only=False)
-    codes = positions.fill_null(0).to_numpy(zero_copy_only=False).astype(coding.dtype)
-    return codes, outside
+    outside = _nulls_of(positions)
+    known = positions.fill_null(0) if positions.null_count else positions
+    return known.to_numpy(zero_copy_only=False).astype(coding.dtype), outside
 
 
 def _encode_range(coding: Coding, values: pa.Array, layout: CsvFormat) -> tuple[Codes, Bools, Bools]:
@@ -164,9 +181,11 @@ def _encode_range(coding: Coding, values: pa.Array, layout: CsvFormat) -> tuple[
         not_a_number |= np.where(np.isfinite(numbers), numbers != np.rint(numbers), False)
     assert not isinstance(attribute, CategoricalAttribute)
     low, high = float(attribute.min), float(attribute.max)
-    numbers = np.where(not_a_number, low, numbers)
+    if not_a_number.any():
+        numbers = np.where(not_a_number, low, numbers)
     outside = (numbers < low) | (numbers > high)
-    return encode_numbers(coding, np.clip(numbers, low, high)), outside, not_a_number
+    inside = np.clip(numbers, low, high) if outside.any() else numbers
+    return encode_numbers(coding, inside), outside, not_a_number
 
 
 def _unit_names(values: pa.Array) -> pa.Array:
@@ -177,15 +196,18 @@ def _unit_names(values: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_in(texts, value_set=pa.array(nothing)), None, texts)
 
 
-def _check_unit(unit: Unit, parts: list[pa.Array]) -> dict[tuple[str, str], int]:
+def _read_units(source: Source, unit: Unit, layout: CsvFormat | None) -> Iterator[pa.Array]:
+    for batch in open_batches(source, [unit.column], layout):
+        yield _unit_names(batch.column(unit.column))
+
+
+def _check_unit(unit: Unit, units: UnitCounter, read_again: Reading) -> dict[tuple[str, str], int]:
     """Rows beyond what a unit may have, and rows of no unit: whose they are cannot be told, so none is let through."""
-    names = pa.chunked_array(parts, pa.string())
     misfits: dict[tuple[str, str], int] = {}
-    rows = pc.value_counts(names.drop_null()).field("counts").to_numpy(zero_copy_only=False)
-    beyond = int(np.maximum(rows - unit.most_rows, 0).sum())
+    beyond = units.count_beyond(unit.most_rows, read_again)
     if beyond:
         most = "one row" if unit.most_rows == 1 else f"{unit.most_rows} rows"
         misfits[unit.column, f"the unit of privacy appears in more than {most}"] = beyond
-    if names.null_count:
-        misfits[unit.column, "the unit of privacy is missing"] = names.null_count
+    if units.missing:
+        misfits[unit.column, "the unit of privacy is missing"] = units.missing
     return misfits

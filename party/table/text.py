@@ -1,6 +1,7 @@
 """Values as tables write them: numbers, dates and truths out of texts, or out of the types of Parquet.
 
-What cannot be read is marked, never guessed, and no error quotes it.
+What cannot be read is marked, never guessed, and no error quotes it. Numbers are cast first, and texts that cannot be
+are looked at by a rule; of dates and truths, which repeat, each different text is read once.
 """
 
 from typing import Literal
@@ -20,6 +21,7 @@ DATES = {
     "dmy": r"^(?P<d>[0-9]{1,2})[-/.](?P<m>[0-9]{1,2})[-/.](?P<y>[0-9]{4})" + CLOCK,
     "mdy": r"^(?P<m>[0-9]{1,2})[-/.](?P<d>[0-9]{1,2})[-/.](?P<y>[0-9]{4})" + CLOCK,
 }
+FEW_TEXTS = 256
 DateOrder = Literal["ymd", "dmy", "mdy"]
 Bools = NDArray[np.bool_]
 
@@ -29,7 +31,45 @@ def to_numbers(values: pa.Array, decimal: str = ".") -> NDArray[np.float64]:
     if _is_number(values.type):
         numbers = values.cast(pa.float64(), safe=False)  # beyond 2**53 is outside of every domain, rounded or not
         return np.asarray(numbers.fill_null(float("nan")).to_numpy(zero_copy_only=False))
-    trimmed = pc.utf8_trim_whitespace(to_texts(values))
+    texts = to_texts(values)
+    numbers = _cast_numbers(texts, decimal)
+    return _split_numbers(pc.utf8_trim_whitespace(texts), decimal) if numbers is None else numbers
+
+
+def _split_numbers(trimmed: pa.Array, decimal: str) -> NDArray[np.float64]:
+    """Casts what can be cast, half by half, until what cannot is among few: these are looked at by the rule."""
+    numbers = _cast_numbers(trimmed, decimal)
+    if numbers is not None:
+        return numbers
+    if len(trimmed) <= FEW_TEXTS:
+        return _match_numbers(trimmed, decimal)
+    half = len(trimmed) // 2
+    return np.append(_split_numbers(trimmed[:half], decimal), _split_numbers(trimmed[half:], decimal))
+
+
+def _cast_numbers(texts: pa.Array, decimal: str) -> NDArray[np.float64] | None:
+    """The numbers of texts if Arrow can cast all of them, and None otherwise.
+
+    Arrow takes `inf` and `nan` for numbers, so whatever is not finite is looked at by the rule.
+    """
+    if decimal == ",":
+        if pc.any(pc.match_substring(texts, ".")).as_py():
+            return None
+        texts = pc.replace_substring(texts, ",", ".")
+    try:
+        cast = texts.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    numbers = np.asarray(cast.to_numpy(zero_copy_only=False))  # null is NaN
+    odd = np.flatnonzero(~np.isfinite(numbers))
+    if len(odd) > cast.null_count:
+        numbers = numbers.copy()
+        numbers[odd] = _match_numbers(texts.take(pa.array(odd)), ".")
+    return numbers
+
+
+def _match_numbers(trimmed: pa.Array, decimal: str) -> NDArray[np.float64]:
+    """The rule: what is written as a number is one, and nothing else."""
     if decimal == ",":
         swapped = pc.replace_substring(trimmed, ",", ".")
         trimmed = pc.if_else(pc.match_substring(trimmed, ".").fill_null(True), None, swapped)
@@ -48,7 +88,8 @@ def to_days(values: pa.Array, order: DateOrder = "ymd") -> NDArray[np.int64]:
     elif pa.types.is_date(values.type):
         days = values.cast(pa.date32(), safe=False)
     else:
-        days = _read_days(pc.utf8_trim_whitespace(to_texts(values)), order)
+        texts = to_texts(values).dictionary_encode()
+        days = _read_days(pc.utf8_trim_whitespace(texts.dictionary), order).take(texts.indices)
     whole = days.cast(pa.int32()).cast(pa.int64()).fill_null(NO_DAY)
     return np.asarray(whole.to_numpy(zero_copy_only=False))
 
@@ -81,14 +122,20 @@ def to_truths(values: pa.Array) -> tuple[Bools, Bools]:
         numbers = to_numbers(values)
         return numbers == 1, (numbers != 0) & (numbers != 1)
     else:
-        texts = pc.utf8_lower(pc.utf8_trim_whitespace(to_texts(values)))
-    true = pc.is_in(texts, value_set=pa.array(TRUE)).to_numpy(zero_copy_only=False)
-    false = pc.is_in(texts, value_set=pa.array(FALSE)).to_numpy(zero_copy_only=False)
-    return true, ~(true | false)
+        texts = to_texts(values)
+    distinct = texts.dictionary_encode()
+    spelled = pc.utf8_lower(pc.utf8_trim_whitespace(distinct.dictionary))
+    true, false = (
+        pc.is_in(spelled, value_set=pa.array(known)).take(distinct.indices).fill_null(False) for known in (TRUE, FALSE)
+    )
+    neither = pc.invert(pc.or_(true, false))
+    return true.to_numpy(zero_copy_only=False), neither.to_numpy(zero_copy_only=False)
 
 
 def to_texts(values: pa.Array) -> pa.Array:
     """Texts, and null for all where the type has none: Arrow's own errors quote a value, so none may come out."""
+    if values.type == pa.string():
+        return values
     try:
         return values.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):

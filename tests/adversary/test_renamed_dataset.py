@@ -14,12 +14,13 @@ import pytest
 from synod.common.crypto.identity import Identity
 from synod.common.privacy.cost import Cost
 from synod.common.runtime.errors import Code, SynodError
-from synod.common.runtime.settings import PartySettings
+from synod.common.runtime.settings import Database, PartySettings
 from synod.common.study.study import Study
 from synod.party.account import Account
 from synod.party.approval import check_study, identity_path, initialize, rename_dataset, reserve, revoke
 from synod.party.ledger import Ledger
-from tests.support.parties import make_settings
+from tests.support.databases import duckdb_table
+from tests.support.parties import file_of, make_settings
 from tests.support.studies import SCHEMA, make_study
 
 LINES = ("sex,age,income,ward", "F,30,500,a", "M,40,,b", "F,50,1000,c")
@@ -35,7 +36,7 @@ def write(path: Path, lines: tuple[str, ...] = LINES) -> Path:
 def settings(tmp_path: Path) -> PartySettings:
     """A party that has reserved epsilon 1.5 of 2 for its dataset."""
     made = make_settings(tmp_path, dataset="stays")
-    write(made.source)
+    write(file_of(made))
     initialize(made, spent=None, now=5)
     approve(made, study_for(made, name="first", epsilon="1.5"))
     return made
@@ -65,39 +66,51 @@ def renamed(settings: PartySettings, **changes: Any) -> PartySettings:
 
 
 def same_file(settings: PartySettings) -> Path:
-    return settings.source
+    return file_of(settings)
 
 
 def linked(settings: PartySettings) -> Path:
-    path = settings.source.with_name("link.csv")
-    path.symlink_to(settings.source)
+    path = file_of(settings).with_name("link.csv")
+    path.symlink_to(file_of(settings))
     return path
 
 
 def linked_and_changed(settings: PartySettings) -> Path:
-    write(settings.source, OTHERS)
+    write(file_of(settings), OTHERS)
     return linked(settings)
 
 
 def changed_in_place(settings: PartySettings) -> Path:
-    return write(settings.source, OTHERS)
+    return write(file_of(settings), OTHERS)
 
 
 def copied(settings: PartySettings) -> Path:
-    return Path(shutil.copy(settings.source, settings.source.with_name("copy.csv")))
+    return Path(shutil.copy(file_of(settings), file_of(settings).with_name("copy.csv")))
 
 
 def moved(settings: PartySettings) -> Path:
-    return settings.source.rename(settings.source.with_name("moved.csv"))
+    return file_of(settings).rename(file_of(settings).with_name("moved.csv"))
 
 
 def converted(settings: PartySettings) -> Path:
-    path = settings.source.with_name("table.parquet")
-    pyarrow.parquet.write_table(pyarrow.csv.read_csv(settings.source), path)
+    path = file_of(settings).with_name("table.parquet")
+    pyarrow.parquet.write_table(pyarrow.csv.read_csv(file_of(settings)), path)
     return path
 
 
-@pytest.mark.parametrize("source", [same_file, linked, linked_and_changed, changed_in_place, copied, moved, converted])
+def reordered(settings: PartySettings) -> Path:
+    return write(file_of(settings).with_name("reordered.csv"), (LINES[0], *LINES[:0:-1]))
+
+
+def in_a_database(settings: PartySettings) -> Database:
+    rows = ["'M', 40, NULL, 'b'", "'F', 50, 1000, 'c'", "'F', 30, 500, 'a'"]
+    return duckdb_table(file_of(settings).parent, "sex varchar, age integer, income double, ward varchar", rows)
+
+
+SAME = [same_file, linked, linked_and_changed, changed_in_place, copied, moved, converted, reordered, in_a_database]
+
+
+@pytest.mark.parametrize("source", SAME)
 def test_a_new_name_for_the_same_table_is_refused(settings: PartySettings, source: Any) -> None:
     attacker = renamed(settings, source=source(settings))
     study = study_for(settings, name="second")
@@ -126,7 +139,7 @@ def test_with_the_check_taken_out_the_budget_starts_anew(
 
 def test_the_check_is_made_again_where_it_is_reserved(settings: PartySettings) -> None:
     """Two studies that were checked side by side: the second to be reserved finds the table taken."""
-    fresh = settings.model_copy(update={"source": write(settings.source.with_name("new.csv"), OTHERS)})
+    fresh = settings.model_copy(update={"source": write(file_of(settings).with_name("new.csv"), OTHERS)})
     one, other = (fresh.model_copy(update={"dataset": name}) for name in ("stays", "visits"))
     first = check_study(one, study_for(settings, name="second", epsilon="0.1"))
     second = check_study(other, study_for(settings, name="third", epsilon="0.1"))
@@ -143,13 +156,13 @@ def test_an_end_or_a_revocation_does_not_forget_the_table(settings: PartySetting
 
 
 def test_other_rows_in_another_file_are_another_dataset(settings: PartySettings) -> None:
-    source = write(settings.source.with_name("others.csv"), OTHERS)
+    source = write(file_of(settings).with_name("others.csv"), OTHERS)
     approve(renamed(settings, source=source), study_for(settings, name="second", epsilon="1.5"))
     assert account(settings).held("visits") == Cost.pure(Fraction(3, 2))
 
 
 def test_the_same_name_goes_on_wherever_its_table_is(settings: PartySettings) -> None:
-    for number, source in enumerate((copied(settings), write(settings.source.with_name("more.csv"), OTHERS))):
+    for number, source in enumerate((copied(settings), write(file_of(settings).with_name("more.csv"), OTHERS))):
         study = study_for(settings, name=f"more-{number}", epsilon="0.1")
         approve(settings.model_copy(update={"source": source}), study)
 
@@ -168,7 +181,7 @@ def test_going_back_to_the_old_name_forgets_nothing(settings: PartySettings) -> 
     rename_dataset(settings, "stays", "visits", now=7)
     with pytest.raises(SynodError, match="stays has spent"):
         check_study(settings, study_for(settings, name="second", epsilon="0.6"))
-    elsewhere = settings.model_copy(update={"source": write(settings.source.with_name("others.csv"), OTHERS)})
+    elsewhere = settings.model_copy(update={"source": write(file_of(settings).with_name("others.csv"), OTHERS)})
     with pytest.raises(SynodError, match="stays has spent"):
         check_study(elsewhere, study_for(settings, name="second", epsilon="0.6"))
     with pytest.raises(SynodError, match="are one dataset already"):
@@ -176,7 +189,7 @@ def test_going_back_to_the_old_name_forgets_nothing(settings: PartySettings) -> 
 
 
 def test_two_accounts_that_become_one_add_up(settings: PartySettings) -> None:
-    source = write(settings.source.with_name("others.csv"), OTHERS)
+    source = write(file_of(settings).with_name("others.csv"), OTHERS)
     approve(renamed(settings, source=source), study_for(settings, name="second", epsilon="0.25"))
     initialize(settings, spent=Cost.pure(Fraction(1, 8)), now=7)
     initialize(renamed(settings), spent=Cost.pure(Fraction(1, 16)), now=7)
@@ -203,10 +216,10 @@ def test_marks_are_sealed(settings: PartySettings) -> None:
         written = str(ledger.entries())
     finally:
         ledger.close()
-    assert settings.source.name not in written
+    assert file_of(settings).name not in written
     other = make_settings(settings.state.parent / "other", dataset="stays")
     other.state.parent.mkdir()
-    write(other.source)
+    write(file_of(other))
     initialize(other, spent=None, now=5)
     approve(other, study_for(other, name="first"))
     (elsewhere,) = account(other).approvals.values()

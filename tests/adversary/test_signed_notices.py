@@ -227,7 +227,7 @@ def test_a_party_with_a_new_identity_is_told_of_no_end_that_it_cannot_acknowledg
         world.curator.store.end_study(site.study.digest(), State.ABORTED, "why")
         renew_identity(world)
         world.converse(0)
-        assert [message.name for message in world.sent] == ["greet", "pull"]
+        assert [message.name for message in world.sent] == ["greet", "pull", "pull"]
 
 
 def test_an_end_that_is_told_nevertheless_is_complained_about_once(

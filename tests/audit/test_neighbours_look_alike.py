@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.parties import file_of
 from tests.support.simulation import SimulatedSite, World, make_site, run_world, settings_of
 from tests.support.studies import NAMES
 
@@ -24,7 +25,7 @@ secret.
 def replace_row(site: SimulatedSite, folder: Path, *rows: tuple[int, str]) -> SimulatedSite:
     """The same site, ledgers and all, but for rows of one party's table."""
     shutil.copytree(site.folder, folder)
-    source = settings_of(folder, PARTY).source
+    source = file_of(settings_of(folder, PARTY))
     lines = source.read_text().splitlines()
     for place, row in rows:
         assert lines[place] != row

@@ -106,6 +106,20 @@ LOSSES = (
         ),
     ),
     *edits_of(
+        "curator/party_handler.py",
+        "tests/unit/curator/test_party_handler.py",
+        (
+            "a party that died after its answer is taken to be here",
+            "        self._store.add_submission(party, submission, payload)\n        self._context.away.add(party)",
+            "        self._store.add_submission(party, submission, payload)",
+        ),
+        (
+            "a party that was cut off is taken to be here",
+            'stopped, died, or lost the network."""\n        self._context.away.add(party)',
+            'stopped, died, or lost the network."""',
+        ),
+    ),
+    *edits_of(
         "curator/roster/losses.py",
         (ANYWHERE,),
         ("a party may be lost while others enrol", "if store.state(record) is State.ENROLLING:", "if False:"),

@@ -81,8 +81,8 @@ PARTY_CHECKS = (
         ("another table than the approved one is used", "if seal(snapshot.digest()) != sealed:", "if False:"),
         (
             "a digest is of the shape alone",
-            "running.update(np.ascontiguousarray(column).data)",
-            "np.ascontiguousarray(column)",
+            "running.update(np.ascontiguousarray(part).data)",
+            "np.ascontiguousarray(part)",
         ),
     ),
 )
@@ -134,7 +134,7 @@ LEDGER = (
         ("a study's secret outlives it", '"DELETE FROM study_secrets WHERE', '"SELECT 1 FROM study_secrets WHERE'),
         ("a study's answers outlive it", '"UPDATE answers SET payload', '"UPDATE answers SET header'),
         ("a log keeps what a page does not", "        empty_log(self._connection)\n", ""),
-        ("a killed process's log keeps it", "            empty_log(connection)\n", "            pass\n"),
+        ("a killed process's log keeps it", "                empty_log(connection)\n", "                pass\n"),
         ("all studies have the same coins", ' + drawn, "sha256")', ', "sha256")'),
         ("all coins are the ledger's", "        if not drawn:  #", "        if True:  #"),
         ("an older ledger's open study gets other coins", "        if not drawn:  #", "        if False:  #"),

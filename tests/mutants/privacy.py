@@ -34,14 +34,24 @@ PERSONS = (
     *edits_of(
         "party/table/encode.py",
         f"{PARTY}/table/test_encode.py",
-        ("one row more is let through", "rows - unit.most_rows,", "rows - unit.most_rows - 1,"),
-        ("a row of nobody is let through", "    if names.null_count:\n", "    if False:\n"),
+        (
+            "one row more is let through",
+            "units.count_beyond(unit.most_rows, read_again)",
+            "units.count_beyond(unit.most_rows + 1, read_again)",
+        ),
+        ("a row of nobody is let through", "    if units.missing:\n", "    if False:\n"),
         ("a blank is a person", "value_set=pa.array(nothing))", "value_set=pa.array([], pa.string()))"),
         (
             "blanks make another person",
             "texts = pc.utf8_trim_whitespace(to_texts(values))\n    nothing",
             "texts = to_texts(values)\n    nothing",
         ),
+    ),
+    *edits_of(
+        "party/table/units.py",
+        f"{PARTY}/table/test_units.py",
+        ("units with one hash are one unit", "sum(max(0, count - most_rows) for count in rows.values())", "expected"),
+        ("names of another length are one", "keys[0] + keys[1] * lengths", "keys[0] + 0 * lengths"),
     ),
     *edits_of(
         "party/policy.py",
@@ -90,7 +100,7 @@ PERSONS = (
         ("a copied table is another", 'b"file" + content', 'b"file" + place'),
         ("a table changed in place is another", 'b"path" + place', 'b"path" + content'),
         ("a link is another table", "str(source.resolve())", "str(source)"),
-        ("a converted table is another", 'b"rows" + snapshot.digest()', 'b"rows" + content'),
+        ("a converted table is another", 'b"rows" + sum_rows(snapshot.columns)', 'b"rows" + content'),
     ),
 )
 

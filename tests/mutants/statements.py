@@ -120,7 +120,8 @@ CRYPTOGRAPHY = (
     *edits_of(
         "common/crypto/canonical.py",
         f"{CRYPTO}/test_canonical.py",
-        ("keys are not sorted", 'sorted(value, key=lambda key: key.encode("utf-16-be"))', "list(value)"),
+        ("keys are not sorted", "keys = sorted(value) if", "keys = list(value) if"),
+        ("all keys are sorted as if they were ASCII", '"".join(value).isascii()', "True"),
         ("integers that others round are written", "if abs(value) > LARGEST_INTEGER:", "if False:"),
     ),
 )

@@ -21,7 +21,16 @@ TABLES = (
             "(day <= lengths[known] + (leap & (known == 2)))",
             "(day <= 31)",
         ),
-        ("a point is a decimal comma, too", 'if decimal == ",":', "if False:"),
+        (
+            "a point is a decimal comma, too",
+            'trimmed = pc.if_else(pc.match_substring(trimmed, ".").fill_null(True), None, swapped)',
+            "trimmed = swapped",
+        ),
+    ),
+    *edits_of(
+        "party/table/text.py",
+        "tests/unit/party/table/test_text_twins.py",
+        ("what Arrow alone calls a number is one", "if len(odd) > cast.null_count:", "if False:"),
     ),
     *edits_of(
         "common/study/edges.py",

@@ -16,6 +16,7 @@ from synod.party.account import ApprovalState
 from synod.party.approval import check_study, initialize, reserve
 from synod.party.ledger import LEDGER_FILE, Ledger
 from synod.v1 import party_pb2 as pb
+from tests.support.parties import file_of
 from tests.support.simulated_lines import Line
 from tests.support.simulation import START, SimulatedSite, World, assert_sound, make_site, run_world
 from tests.support.studies import NAMES
@@ -166,7 +167,7 @@ def test_another_table_under_a_ledger_rolled_back_answers_nothing(site: Simulate
         talk(world, 2)
         answered = set(world.left[NAMES[PARTY], "moments"])
         restore(world, old)
-        source = world.settings(PARTY).source
+        source = file_of(world.settings(PARTY))
         lines = source.read_text().splitlines()
         source.write_text("\n".join([*lines[:-1], "F,17"]) + "\n")
         with world.ledger(PARTY) as ledger:

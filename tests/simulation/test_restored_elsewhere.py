@@ -18,6 +18,7 @@ from synod.party.client import Greeting
 from synod.party.ledger import LEDGER_FILE
 from synod.party.operations.backup import write_backup
 from synod.party.operations.restore import examine, place, reserved, unpacked
+from tests.support.parties import file_of
 from tests.support.simulated_lines import Line
 from tests.support.simulation import SimulatedSite, World, make_site, run_world
 
@@ -67,7 +68,7 @@ def back_up(world: World) -> bytes:
 def restore_elsewhere(world: World, backup: bytes, *, asks: bool) -> None:
     """What `synod party restore` does on the other machine; asks the curator unless told not to."""
     settings = world.settings(PARTY, COPY)
-    settings.source.write_bytes(world.settings(PARTY).source.read_bytes())
+    file_of(settings).write_bytes(file_of(world.settings(PARTY)).read_bytes())
 
     def greet(identity: Identity, head: Head) -> Greeting:
         return Line(world, settings.name, identity).greet(head)

@@ -18,6 +18,7 @@ from synod.curator.party_handler import DocumentKind, PartyHandler
 from synod.party import daemon as daemon_module
 from synod.party.approval import CheckedStudy, check_study, revoke
 from tests.support.keys import identity_of
+from tests.support.parties import file_of
 from tests.support.simulation import DATASET, SCHEMA, SimulatedSite, World, run_world
 from tests.support.studies import NAMES, integer
 
@@ -30,7 +31,7 @@ def another(study: Study, name: str, **changes: Any) -> Study:
 
 
 def table_of(world: World, index: int) -> Path:
-    return world.settings(index).source
+    return file_of(world.settings(index))
 
 
 def approvals(world: World, index: int) -> dict[str, str]:

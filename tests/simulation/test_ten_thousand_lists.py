@@ -60,7 +60,7 @@ from tests.support.operations import DeliverLate, KillParty, RestartCurator, Tal
 LISTS = 10_000
 FIRST = 40
 """So many lists of each setting are run where `SYNOD_LISTS` is not `all`, which takes some fifteen minutes."""
-BATCH = 50
+BATCH = 250
 SECONDS = 3600
 SETTINGS: dict[Setting, int] = {
     Setting(3, 1, "histogram"): 5000,

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SHOTS = ROOT / "build" / "screenshots"
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 )  # fmt: skip
 
 # The least contrast of all text on the page, with the text that has it; colours as the browser computed them. Text on
@@ -78,7 +78,12 @@ class Browser:
     def __init__(self, driver: webdriver.Chrome) -> None:
         self.driver = driver
 
-    def show(self, page: Path, device: Device) -> None:
+    def show(self, page: Path | str, device: Device) -> None:
+        self.look_with(device)
+        self.complaints()
+        self.driver.get(page if isinstance(page, str) else page.as_uri())
+
+    def look_with(self, device: Device) -> None:
         metrics = {
             "width": device.width,
             "height": device.height,
@@ -88,8 +93,6 @@ class Browser:
         self.command("Emulation.setDeviceMetricsOverride", **metrics)
         scheme = {"name": "prefers-color-scheme", "value": device.scheme}
         self.command("Emulation.setEmulatedMedia", features=[scheme])
-        self.complaints()
-        self.driver.get(page.as_uri())
 
     def command(self, name: str, **arguments: Any) -> Any:
         return self.driver.execute_cdp_cmd(name, arguments)

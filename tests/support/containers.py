@@ -119,20 +119,13 @@ class Fleet:
 
     def start_dying(self, party: str, point: str) -> None:
         """Starts a party's daemon so that it ends, as by `kill -9`, at `module:function:before`, or `after`."""
-        self.daemons.create_party(self.member(party))
-        self._run(party, "--entrypoint", "python", program=["-c", DYING, point])
-
-    def start_over(self, party: str) -> None:
-        """A new container over the volumes of one that has ended."""
-        self._run(party)
-
-    def _run(self, party: str, *options: str, program: Sequence[str] = ()) -> None:
         container = self.daemons.container(party)
+        self.daemons.create_party(self.member(party))
         docker("rm", container)
         docker(
             "run", "--detach", "--name", container, "--label", self.daemons.label, "--network", container,
-            "--tmpfs", "/run/synod:uid=10001,gid=10001,mode=0700", *options, *self._volumes(party), self.daemons.image,
-            *program, "party", "serve", "--config", f"{GIVEN}/party.yaml",
+            "--tmpfs", "/run/synod:uid=10001,gid=10001,mode=0700", "--entrypoint", "python", *self._volumes(party),
+            self.daemons.image, "-c", DYING, point, "party", "serve", "--config", f"{GIVEN}/party.yaml",
         )  # fmt: skip
 
     def _volumes(self, party: str) -> list[str]:

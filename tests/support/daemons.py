@@ -97,7 +97,9 @@ class Site:
     def log(self, name: str) -> list[dict[str, Any]]:
         """The log of a process, one object for each line."""
         path = self.paths.folder / f"{name}.log"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        text = path.read_text() if path.exists() else ""
+        assert all(line.startswith("{") for line in text.splitlines()), text
+        return [json.loads(line) for line in text.splitlines()]
 
     def events(self, name: str) -> list[str]:
         """What a process says happened."""

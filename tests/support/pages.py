@@ -23,12 +23,15 @@ RUNNABLE = (*SHELL, "python")
 
 NO_INIT = "needs systemd as the first process, and makes users and folders of the machine itself"
 TOO_LONG = "takes an hour and tables that are not in the repository; tests/unit/bench/test_utility.py runs its parts"
+ON_SCREEN = "serves until it is stopped; tests/browser/test_console_pages.py and tests/integration run it"
 NO_CLUSTER = "needs a Kubernetes cluster; tests/unit/deploy/test_kubernetes.py holds the manifests to their schemas"
 
 # Places of blocks, or places and one line of them.
 NOT_RUN: dict[str | tuple[str, str], str] = {
     ("README.md: Two commands", "make test   # the test suite, under ten minutes"): "is the suite that this test is in",
     "docs/utility.md: These tables again": TOO_LONG,
+    "docs/console.md: A party's console": ON_SCREEN,
+    "docs/console.md: The curator operator's console": ON_SCREEN,
     "deploy/curator/README.md: Under systemd": NO_INIT,
     "deploy/party/README.md: Under systemd (1)": NO_INIT,
     "deploy/party/README.md: Under systemd (2)": NO_INIT,

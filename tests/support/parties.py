@@ -18,7 +18,7 @@ from synod.common.protocol.queries.parsing import AnyQuery, parse_query, query_d
 from synod.common.protocol.signed_query import SignedQuery, sign_query
 from synod.common.protocol.transcript import Enrolment, Transcript, parse_transcript
 from synod.common.runtime.errors import SynodError
-from synod.common.runtime.settings import PartySettings, TlsFiles
+from synod.common.runtime.settings import Database, PartySettings, TlsFiles
 from synod.common.study.study import Study
 from synod.party.answer import Round, Secrets
 from synod.party.ledger import LEDGER_FILE, Ledger, StoredAnswer
@@ -32,6 +32,17 @@ NOW = 1_700_000_000
 DATASET = "table"
 MAX_CELLS = 1_000_000
 MOMENTS = SumMoments().to_proto()
+
+
+def file_of(settings: PartySettings) -> Path:
+    """The file that a party's table is in."""
+    return as_file(settings.source)
+
+
+def as_file(source: Path | Database) -> Path:
+    """A source that is one."""
+    assert isinstance(source, Path)
+    return source
 
 
 @dataclass(frozen=True, slots=True, eq=False)

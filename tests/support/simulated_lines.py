@@ -78,10 +78,8 @@ class Line:
         return self._call("greet", body)
 
     def pull(self, head: Head, skip: Sequence[bytes], wait_seconds: int) -> list[pb.Move]:
-        """Asks for moves; the second time the daemon has nothing left to do."""
+        """Asks for moves; the second time the daemon would wait for more, and it is as if there were none."""
         self.pulls += 1
-        if self.pulls > 1:
-            raise Quiet
 
         def body(curator: Curator) -> list[pb.Move]:
             moves = curator.handler.moves(self._party, self._see(curator, head), set(skip))
@@ -96,7 +94,10 @@ class Line:
                 for m in moves
             ]
 
-        return self._call("pull", body)
+        moves = self._call("pull", body)
+        if self.pulls > 1:
+            raise Quiet
+        return moves
 
     def document(self, study_hash: bytes, kind: pb.DocumentKind.ValueType) -> bytes:
         """Fetches a document."""

@@ -31,7 +31,7 @@ from synod.party import ledger as ledger_module
 from synod.party.approval import identity_path, initialize
 from synod.party.daemon import RETRIED, Daemon
 from synod.party.ledger import Ledger
-from tests.support.parties import make_settings
+from tests.support.parties import file_of, make_settings
 from tests.support.salts import without_salt
 from tests.support.simulated_lines import Line, Message, Quiet, lost
 from tests.support.simulated_processes import Curator, Killed, Trigger, killable, open_unsynced
@@ -73,7 +73,7 @@ def make_site(folder: Path, parties: int = len(NAMES), **changes: Any) -> Simula
         settings = settings_of(folder, index)
         keys.append(initialize(settings, spent=None, now=START).fingerprint)
         lines = [f"{'FM'[(row + index) % 2]},{17 + (row * 7 + index) % 74}" for row in range(rows)]
-        settings.source.write_text("\n".join(["sex,age", *lines]) + "\n")
+        file_of(settings).write_text("\n".join(["sex,age", *lines]) + "\n")
     entries = zip(PARTY_NAMES[:parties], keys, PARTY_ROWS[:parties], strict=True)
     roster = [{"name": name, "key": key, "rows": rows} for name, key, rows in entries]
     usual = {"name": "survey", "method": LINEAR, "roster": roster, "schema": SCHEMA}

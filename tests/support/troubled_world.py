@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from synod.common.privacy.cost import FREE, Cost
+from synod.common.privacy.cost import FREE
 from synod.common.protocol.heads import LedgerBehindError
 from synod.common.protocol.manifest import MANIFEST_FILE, verify_release
 from synod.common.protocol.plan import plan_study
@@ -21,7 +21,6 @@ from synod.curator.study_handler import StudyHandler
 from synod.party.account import ApprovalState
 from tests.support.list_rules import (
     ANSWERED_TWICE,
-    CHARGED_TWICE,
     COULD_GO_ON,
     LOST_WRONGLY,
     NOT_CHARGED,
@@ -32,6 +31,7 @@ from tests.support.list_rules import (
     STUCK_ENROLLING,
     STUCK_SUM,
     STUCK_TOO_MANY,
+    check_charges,
     require,
 )
 from tests.support.simulated_lines import Message
@@ -53,6 +53,7 @@ class TroubledWorld(World):
     lost: dict[int, set[str]] = field(default_factory=dict)
     """The rounds that were open, or had been, when a party was declared lost."""
     heard: dict[str, float] = field(default_factory=dict)
+    answered: set[str] = field(default_factory=set)
 
     # What happens
 
@@ -67,10 +68,17 @@ class TroubledWorld(World):
             self.refused.add((index, copy))
 
     def deliver(self, message: Message) -> Any:
-        """As any message; by all but a greeting its sender is here."""
+        """As any message; by all but a greeting its sender is here, and by an answer that is new no longer, until it
+        asks what is next.
+        """
+        if message.name == "pull":
+            self.answered.discard(message.party)
         if message.name != "greet":
             self.heard[message.party] = self.now
-        return super().deliver(message)
+        reply = super().deliver(message)
+        if message.name == "submit":
+            self.answered.add(message.party)
+        return reply
 
     def vanish(self, index: int) -> None:
         """A party is killed for good, and all copies of it."""
@@ -200,24 +208,11 @@ class TroubledWorld(World):
         return spent
 
     def _check_ledgers(self, index: int) -> dict[str, set[tuple[str, str, str]]]:
-        """The charges in all copies of a party's ledger, which must agree; each has its planned steps once."""
-        steps = plan_study(self.site.study).steps_of(self.names[index])
-        found: dict[str, set[tuple[str, str, str]]] = {}
+        ledgers = []
         for copy in range(self.copies.get(index, 0) + 1):
             with self.ledger(index, copy) as ledger:
-                entries = [entry for entry in ledger.entries() if entry["kind"] == "charged"]
-                account = ledger.account()
-            labels = [entry["label"] for entry in entries]
-            require(len(labels) == len(set(labels)), CHARGED_TWICE, (self.names[index], labels))
-            cost = Cost.total(step.cost for step in steps if step.label in labels)
-            require(account.spent(DATASET) == cost, CHARGED_TWICE, (self.names[index], labels))
-            transcripts = {entry["transcript"] for entry in entries}
-            require(len(transcripts) <= 1, ANSWERED_TWICE, (self.names[index], labels))
-            for entry in entries:
-                facts = (entry["query"], entry["transcript"], entry["answer"])
-                found.setdefault(entry["label"], set()).add(facts)
-        require(all(len(facts) == 1 for facts in found.values()), ANSWERED_TWICE, (self.names[index], sorted(found)))
-        return found
+                ledgers.append((ledger.entries(), ledger.account().spent(DATASET)))
+        return check_charges(self.names[index], plan_study(self.site.study).steps_of(self.names[index]), ledgers)
 
     def _check_release(self, spent: dict[str, set[str]], verifies: bool) -> None:
         folder = self.curator.context.release_folder(self.site.study.digest())
@@ -268,7 +263,8 @@ class TroubledWorld(World):
             self.site.study.digest(), query.label
         ):
             return False
-        was_here = query.opened - self.heard.get(self.names[index], START) <= HERE_SECONDS + 1
+        name = self.names[index]
+        was_here = query.opened - self.heard.get(name, START) <= HERE_SECONDS + 1 and name not in self.answered
         return was_here and query.label in self.lost.get(index, {query.label})
 
     def _all_know(self, stuck: set[int]) -> bool:

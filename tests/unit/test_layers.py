@@ -16,6 +16,7 @@ MODULES = sorted(path.relative_to(ROOT).as_posix() for room in ROOMS for path in
 
 # Shells decide when, never what. They alone may hold the network, generated code, an event loop, a log or a clock.
 SHELLS = {
+    "common/console/serve.py",
     "common/runtime/health.py",
     "common/runtime/logs.py",
     "common/runtime/wire.py",
@@ -188,7 +189,8 @@ def test_one_module_imports_phe() -> None:
 
 def test_one_room_of_a_party_reads_tables() -> None:
     readers = [m for m in MODULES if m.startswith("party/") and roots_of(m) & {"pyarrow", "csv", "pandas", "duckdb"}]
-    names = ("csv_source", "detect", "encode", "source", "text")
+    engines = ("engines/database", "engines/duckdb", "engines/postgresql", "engines/select")
+    names = ("csv_source", "detect", "encode", *engines, "folder", "source", "text", "units")
     assert readers == [f"party/table/{name}.py" for name in names]
 
 

@@ -23,11 +23,9 @@ from synod.deploy.cli.terminal import (
 )
 from synod.party.approval import check_study, load_identity, reserve
 from synod.party.inbox.listing import announced_study, check_prefix, find_view, heard_of, list_views
-from synod.party.inbox.views import WAITING, ColumnView, Heard, RosterView, StudyView, view_study
+from synod.party.inbox.views import WAITING, ColumnView, Heard, RosterView, StudyView, name_state, view_study
 from synod.party.ledger import Ledger
 from synod.party.table.encode import TableError
-
-STATES = {WAITING: "waits for your decision", "open": "approved, not ended"}
 
 
 @click.command(name="studies", cls=Example, example="synod party studies --json")
@@ -161,7 +159,7 @@ def render(view: StudyView, dataset: str) -> Iterator[str]:
 
 def _state(view: StudyView) -> str:
     heard = f", announced {_moment(view.first_heard)}" if view.first_heard else ""
-    return STATES.get(view.state, view.state) + heard
+    return name_state(view.state) + heard
 
 
 def _column_line(column: ColumnView) -> str:

@@ -8,11 +8,13 @@ from pathlib import Path
 import click
 
 from synod.common.runtime.errors import SynodError, invalid, refused
+from synod.common.runtime.settings import Database, read_source
 from synod.common.study.study import SLUG
 from synod.deploy.cli.terminal import Example, command, say
 from synod.deploy.enrolment.join import Answers, Joined, join, require_free
 from synod.deploy.enrolment.kit import Kit, read_kit, require_expected
-from synod.party.table.source import read_header
+from synod.deploy.launch.site import plan_names
+from synod.party.table.source import Source, read_header
 
 USUAL_EPSILON = "1"
 FINGERPRINT = re.compile(r"sha256:[0-9a-f]{64}")
@@ -27,7 +29,7 @@ FINGERPRINT = re.compile(r"sha256:[0-9a-f]{64}")
 @click.option("--expect", metavar="sha256:...", help="The curator's fingerprint, as its operator said it by phone.")
 @click.option("--name", help="This party's name: small letters, digits and inner hyphens.")
 @click.option("--dataset", help="The account that studies are charged to; left out: after the table's file.")
-@click.option("--source", type=click.Path(path_type=Path), help="The table.")
+@click.option("--source", metavar="SOURCE", help="The table: a file, a folder of Parquet files, or one of a database.")
 @click.option("--unit", metavar="COLUMN", help="The column that tells persons apart, if some have several rows.")
 @click.option("--max-epsilon-total", metavar="EPSILON", help="The most that this table may ever give away.")
 @click.option(
@@ -46,7 +48,7 @@ def join_curator(
     expect: str | None,
     name: str | None,
     dataset: str | None,
-    source: Path | None,
+    source: str | None,
     unit: str | None,
     max_epsilon_total: str | None,
     max_epsilon_per_study: str | None,
@@ -64,11 +66,11 @@ def join_curator(
         raise invalid(f"{name!r} is not a name.", "A name is 1 to 63 small letters, digits and inner hyphens.")
     folder = folder or Path(name)
     require_free(folder)
-    source = Path(_ask(None if source is None else str(source), "--source", "The table, a file"))
+    table = read_source(_ask(source, "--source", "The table: a file, or a table of a database"), "--source")
     asked = Answers(
         name=name,
-        dataset=dataset or _ask(None, "--dataset", "The dataset's name", _dataset_name(source, name)),
-        source=source,
+        dataset=dataset or _ask(None, "--dataset", "The dataset's name", _dataset_name(table, name)),
+        source=table,
         max_epsilon_total=_ask(
             max_epsilon_total,
             "--max-epsilon-total",
@@ -80,7 +82,7 @@ def join_curator(
         rho=rho,
         unit=unit or _ask(None, "", "The column that tells persons apart, or nothing", "") or None,
     )
-    _look_at_table(source)
+    _look_at_table(table)
     _tell(read, asked, join(read, asked, folder, now=int(time.time())))
 
 
@@ -117,13 +119,14 @@ def _ask(given: str | None, option: str, question: str, default: str | None = No
     return default
 
 
-def _dataset_name(source: Path, name: str) -> str:
-    """A name for the dataset, after the table's file."""
-    words = re.sub(r"[^a-z0-9]+", "-", source.name.split(".")[0].lower()).strip("-")[:63].strip("-")
+def _dataset_name(source: Source, name: str) -> str:
+    """A name for the dataset, after the table."""
+    last = plan_names([source])[0] if isinstance(source, Database) else source.name.split(".")[0]
+    words = re.sub(r"[^a-z0-9]+", "-", last.lower()).strip("-")[:63].strip("-")
     return words if SLUG.fullmatch(words) else name
 
 
-def _look_at_table(source: Path) -> None:
+def _look_at_table(source: Source) -> None:
     try:
         say(f"The table {source.name} has {len(read_header(source))} columns.")
     except SynodError as error:

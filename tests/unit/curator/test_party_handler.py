@@ -490,6 +490,24 @@ def test_the_highest_head_is_told_to_the_identity_that_signs_and_to_nobody_else(
     assert told("north", ghost, make_head("ghost", 2)) is None
 
 
+def test_whoever_has_answered_is_here_again_when_it_asks_what_is_next(
+    handler: PartyHandler, context: Context, study: Study, parties: list[PartyUnderTest]
+) -> None:
+    """One that dies after its answer would block the next sum for good."""
+    open_moments(context, study, parties)
+    signer = identity_of("north").fingerprint
+    context.see("north")
+    handler.moves("north", signer, set())
+    assert context.is_here("north", study.digest(), 60)
+    hand_in(handler, "north", *stored_answer(parties[0], "moments"))
+    context.see("north")
+    assert not context.is_here("north", study.digest(), 60)
+    handler.moves("north", signer, set())
+    assert context.is_here("north", study.digest(), 60)
+    handler.leave("north")
+    assert not context.is_here("north", study.digest(), 60), "its poll was cut off"
+
+
 def test_whoever_only_greets_is_not_here_for_a_sum(handler: PartyHandler, context: Context, study: Study) -> None:
     """A daemon whose ledger is behind greets and ends; a sum that was opened with it would wait for ever."""
     key, head = identity_of("north").public_key, make_head("north", 4)

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from synod.common.runtime.settings import CuratorSettings, PartySettings, load_settings
+from tests.support.parties import file_of
 
 KUBERNETES = Path(__file__).resolve().parents[3] / "deploy" / "kubernetes"
 OVERLAYS = ("curator", "party", "party-init")
@@ -149,7 +150,7 @@ def test_the_configuration_agrees_with_mounts_probes_and_ports(overlay: str, tmp
     assert settings.health is not None
     assert mounts[str(settings.health.parent)] is False
     if isinstance(settings, PartySettings):
-        assert mounts[str(settings.source.parent)] is True
+        assert mounts[str(file_of(settings).parent)] is True
     else:
         assert {port["containerPort"] for port in only["ports"]} == {int(settings.listen.rpartition(":")[2])}
     alive, ready = ["synod-health", str(settings.health)], ["--service", "synod.v1.PartyService"]

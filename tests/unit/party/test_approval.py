@@ -4,15 +4,15 @@ import errno
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-import numpy as np
 import pytest
 
 from synod.common.crypto.identity import Identity
 from synod.common.privacy.cost import Cost
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.settings import PartySettings
+from synod.common.study.encoding import CodeColumn
 from synod.common.study.study import Study
 from synod.party.account import ApprovalState
 from synod.party.approval import (
@@ -26,8 +26,9 @@ from synod.party.approval import (
 )
 from synod.party.ledger import LEDGER_FILE, Ledger, StoredAnswer
 from synod.party.table.encode import TableError
+from synod.party.table.planes import write_planes
 from synod.party.table.snapshot import load_snapshot
-from tests.support.parties import make_settings
+from tests.support.parties import file_of, make_settings
 from tests.support.studies import make_study
 
 HEADER = "sex,age,income,ward"
@@ -35,7 +36,7 @@ LINES = ("F,30,500,a", "M,40,,b", "F,50,1000,c")
 
 
 def write_table(settings: PartySettings, lines: tuple[str, ...] = LINES) -> None:
-    settings.source.write_text("\n".join([HEADER, *lines]) + "\n")
+    file_of(settings).write_text("\n".join([HEADER, *lines]) + "\n")
 
 
 @pytest.fixture
@@ -150,7 +151,7 @@ def test_approval_reserves_and_keeps_the_table(settings: PartySettings) -> None:
     assert approve(settings, study, now=6) == Cost.pure(Fraction(1))
     *_, entry = entries(settings)
     assert (entry["kind"], entry["reserved"], entry["dataset"]) == ("approved", "epsilon:1", "table")
-    settings.source.unlink()
+    file_of(settings).unlink()
     folder = snapshot_folder(settings, study.digest())
     snapshot = load_snapshot(folder, study, bytes.fromhex(entry["snapshot"]), seal=seal_of(settings))
     assert entry["snapshot"] != snapshot.digest().hex(), "a bare digest would confirm guesses at rows"
@@ -178,7 +179,7 @@ def test_a_table_that_does_not_fit_reserves_nothing(settings: PartySettings) -> 
 
 def test_policy_and_budget_are_asked_before_the_table(settings: PartySettings) -> None:
     initialize(settings, spent=None, now=5)
-    settings.source.unlink()
+    file_of(settings).unlink()
     with pytest.raises(SynodError, match="of epsilon 2 in all"):
         approve(settings, study_for(settings, epsilon="2.5"), now=6)
     with pytest.raises(SynodError, match="pins another key"):
@@ -241,7 +242,7 @@ def test_two_studies_cannot_pass_the_cap_together(settings: PartySettings) -> No
 
 def test_two_studies_of_two_kinds_cannot_pass_either_cap(settings: PartySettings) -> None:
     policy: dict[str, Any] = {"max_epsilon_total": "1", "max_rho_total": {"epsilon": "1", "delta": "1e-9"}}
-    settings = make_settings(settings.source.parent, **policy)
+    settings = make_settings(file_of(settings).parent, **policy)
     initialize(settings, spent=None, now=5)
     approve(settings, study_for(settings, epsilon="0.8"), now=6)
     approve(settings, study_for(settings, name="second", epsilon="0.8", delta="1e-9"), now=6)
@@ -259,15 +260,15 @@ def test_two_studies_of_two_kinds_cannot_pass_either_cap(settings: PartySettings
 def test_disk_full_while_the_table_is_kept(settings: PartySettings, monkeypatch: pytest.MonkeyPatch) -> None:
     initialize(settings, spent=None, now=5)
     study = study_for(settings)
-    save, calls = np.save, []
+    calls: list[BinaryIO] = []
 
-    def fail_on_the_third(file: Any, array: Any, allow_pickle: bool) -> None:
+    def fail_on_the_third(file: BinaryIO, column: CodeColumn) -> None:
         calls.append(file)
         if len(calls) == 3:
             raise OSError(errno.ENOSPC, "No space left on device")
-        save(file, array, allow_pickle=allow_pickle)
+        write_planes(file, column)
 
-    monkeypatch.setattr(np, "save", fail_on_the_third)
+    monkeypatch.setattr("synod.party.table.snapshot.write_planes", fail_on_the_third)
     with pytest.raises(SynodError, match="free disk space") as caught:
         approve(settings, study, now=6)
     assert caught.value.code is Code.STORAGE
@@ -331,7 +332,7 @@ PERSONS = "person,sex,age,income,ward"
 def test_a_study_of_persons_is_approved_where_nobody_has_more_rows(settings: PartySettings) -> None:
     own = settings.model_copy(update={"unit": "person"})
     lines = [f"{who},{line}" for who, line in zip(("Zoe", "Zoe", "Ann"), LINES, strict=True)]
-    settings.source.write_text("\n".join([PERSONS, *lines]) + "\n")
+    file_of(settings).write_text("\n".join([PERSONS, *lines]) + "\n")
     initialize(own, spent=None, now=5)
     for rows in (1, 2):
         study = study_for(own, name=f"rows-{rows}", max_rows_per_unit=rows)
@@ -345,12 +346,12 @@ def test_a_study_of_persons_is_approved_where_nobody_has_more_rows(settings: Par
     (entry,) = [entry for entry in entries(own) if entry["kind"] == "approved"]
     assert entry["name"] == "rows-2"
     files = sorted(path.name for path in snapshot_folder(own, bytes.fromhex(entry["study"])).iterdir())
-    assert files == [f"{index:04}.npy" for index in range(4)], "the person is not in the snapshot"
+    assert files == [*(f"{index:04}.npy" for index in range(4)), "rows.npy"], "the person is not in the snapshot"
 
 
 def test_persons_with_several_rows_need_a_column_before_anything_is_read(settings: PartySettings) -> None:
     initialize(settings, spent=None, now=5)
-    settings.source.unlink()
+    file_of(settings).unlink()
     with pytest.raises(SynodError, match="which column tells persons apart") as caught:
         approve(settings, study_for(settings, max_rows_per_unit=2), now=6)
     assert caught.value.code is Code.REFUSED

@@ -48,6 +48,11 @@ def test_keys_are_sorted_by_utf16_code_units_as_in_the_rfc() -> None:
     assert found == ["\r", "1", "\x80", "\u00f6", "\u20ac", "\U0001f600", "\ufb33"]
 
 
+@given(st.dictionaries(st.text(st.characters(codec="utf-8", min_codepoint=60), max_size=3), st.none(), max_size=6))
+def test_keys_are_sorted_so_whatever_they_are(value: dict[str, None]) -> None:
+    assert list(json.loads(canonical_bytes(value))) == sorted(value, key=lambda key: key.encode("utf-16-be"))
+
+
 def test_strings_are_escaped_as_in_the_rfc() -> None:
     assert canonical_bytes('\u20ac$\x0f\nA\'B"\\"/\x7f') == b'"\xe2\x82\xac$\\u000f\\nA\'B\\"\\\\\\"/\x7f"'
     assert canonical_bytes("\b\t\f\r\x1f") == b'"\\b\\t\\f\\r\\u001f"'

@@ -77,3 +77,32 @@ def test_the_programs_logs_go_to_stderr_as_json() -> None:
     assert (taken["event"], taken["study"], taken["level"]) == ("taken", "care", "info")
     assert (defect["error"], defect["logger"]) == ("ValueError", "grpc")
     assert "4711" not in done.stderr
+
+
+UNCAUGHT = """
+import threading
+from synod.common.runtime.logs import start_logging
+class Held:
+    def __del__(self):
+        raise ValueError("patient 4711")
+def fail():
+    raise ValueError("patient 4711")
+start_logging()
+thread = threading.Thread(target=fail)
+thread.start()
+thread.join()
+held = Held()
+del held
+fail()
+"""
+
+
+def test_an_exception_that_nobody_catches_is_a_line_without_its_text() -> None:
+    """Whether it ends a thread, an object's life (so do those that gRPC drops while it stops), or the program."""
+    done = subprocess.run(
+        [sys.executable, "-c", UNCAUGHT], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert done.returncode == 1
+    assert [(line["event"], line["error"]) for line in lines] == [("an exception that nobody caught", "ValueError")] * 3
+    assert "4711" not in done.stderr

@@ -161,7 +161,7 @@ def test_metrics_are_off_and_for_this_machine_alone(tmp_path: Path, place: str) 
         ("party", {"approve": "yes"}, "approve", "'ask' or 'auto'"),
         ("party", {"allow_local_queries": "no"}, "allow_local_queries", "true or false"),
         ("party", {"unit": 5}, "unit", "a text"),
-        ("party", {"source": ["a.csv"]}, "source", "Path"),
+        ("party", {"source": ["a.csv"]}, "source", "a path"),
         ("party", {"workers": 0}, "workers", "at least 1"),
         ("curator", {"workers": 257}, "workers", "at most 256"),
         ("curator", {"operators": "root"}, "operators", "valid list"),

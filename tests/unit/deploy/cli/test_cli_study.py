@@ -273,7 +273,7 @@ def test_draft_of_what_is_no_table(tmp_path: Path, content: bytes) -> None:
 def test_draft_of_no_file(tmp_path: Path) -> None:
     ending = synod("study", "draft", tmp_path / "none.csv")
     assert ending.code == 2
-    assert "does not exist" in ending.err
+    assert "there is no table at" in ending.err
 
 
 # The verbs that talk to a curator

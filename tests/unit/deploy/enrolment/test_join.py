@@ -22,6 +22,7 @@ from synod.deploy.enrolment.join import Answers, join
 from synod.deploy.enrolment.kit import read_kit, write_kit
 from synod.party.ledger import Ledger
 from tests.support.commands import complaint, synod
+from tests.support.databases import duckdb_table
 from tests.support.keys import CURATOR, identity_of
 from tests.support.parties import NOW
 
@@ -53,6 +54,18 @@ def run(kit: Path, *more: object, expect: str = PINNED) -> Any:
 def answers(folder: Path, **changes: Any) -> Answers:
     values = {"name": "north", "dataset": "stays", "source": folder / "stays.csv", "max_epsilon_total": "3"}
     return Answers(**{**values, **changes})
+
+
+def test_a_table_of_a_database(kit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is named after the table, and found wherever the daemon runs."""
+    source = duckdb_table(kit.parent, "sex varchar, age integer", ["'F', 30"])
+    assert source.file is not None
+    monkeypatch.chdir(kit.parent)
+    ending = run(kit, "--source", f"duckdb:{source.file.name}#stays")
+    assert (ending.code, ending.err) == (0, "")
+    assert f"The table stays of {source.file.name} has 2 columns." in ending.out
+    settings = load_settings(PartySettings, kit.parent / "made" / "party.yaml")
+    assert (settings.dataset, settings.source) == ("stays", source)
 
 
 def test_a_kit_and_three_answers_make_a_party(kit: Path, authority: str) -> None:

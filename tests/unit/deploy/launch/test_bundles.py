@@ -19,6 +19,7 @@ from synod.deploy.launch.bundles import (
     write_tar,
 )
 from synod.deploy.launch.site import SitePaths, plan_paths, prepare
+from tests.support.parties import as_file, file_of
 from tests.support.surveys import draft_survey, write_tables
 
 
@@ -56,7 +57,7 @@ def test_the_configurations_load_where_they_are_put(layout: SitePaths, tmp_path:
     assert (curator.listen, party.address, operator.address) == ("0.0.0.0:7443", "curator:7443", "curator:7443")
     assert str(curator.state) == str(party.state) == "/var/lib/synod"
     assert str(curator.health) == str(party.health) == HEALTH_SOCKET
-    assert party.source.read_bytes() == layout.members[0].table.read_bytes()
+    assert file_of(party).read_bytes() == as_file(layout.members[0].table).read_bytes()
     assert yaml.safe_load((tmp_path / "operator" / "given" / "study.yaml").read_text())["roster"]
     assert {path.name for path in (tmp_path / "north" / "kept").iterdir()} == {"identity.pem", "ledger.sqlite"}
 

@@ -9,6 +9,7 @@ from synod.common.study.study import Study
 from synod.deploy.launch.launcher import NotApprovedError, _refuse_refusals
 from synod.deploy.launch.site import SitePaths, plan_paths, prepare
 from synod.v1 import study_pb2 as pb
+from tests.support.parties import as_file
 from tests.support.surveys import draft_survey, make_rows, write_table, write_tables
 
 BAD, COUNT = "Quarantäne-Ost", 17
@@ -35,7 +36,7 @@ def test_a_misfit_is_named_by_column_and_rule(site: tuple[SitePaths, Study]) -> 
     rows = make_rows(second.rows, 3)
     for row in rows[:COUNT]:
         row[3] = BAD
-    write_table(paths.members[1].table, rows)
+    write_table(as_file(paths.members[1].table), rows)
     error = refuse(paths, study, second.name)
     why = "its table does not fit the study's schema: column ward: outside the domain"
     assert error.sentence == f"{second.name} does not approve {study.name}, because {why}."
@@ -49,7 +50,7 @@ def test_a_misfit_is_named_by_column_and_rule(site: tuple[SitePaths, Study]) -> 
 
 def test_a_missing_column_is_named(site: tuple[SitePaths, Study]) -> None:
     paths, study = site
-    table = paths.members[0].table
+    table = as_file(paths.members[0].table)
     table.write_text(table.read_text().replace("ward", "word", 1))
     assert "because north.csv has no column 'ward'." in refuse(paths, study, study.party_names[0]).sentence
 

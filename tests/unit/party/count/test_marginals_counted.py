@@ -69,7 +69,34 @@ def test_chunks_blocks_and_buffers_change_nothing(
     monkeypatch.setattr(bitcount, "DENSE_FACTOR", dense_factor)
     monkeypatch.setattr(counting, "BLOCK_CELLS", 160)
     monkeypatch.setattr(counting, "CHUNK_ROWS", 701)
+    monkeypatch.setattr(counting, "PACKED_ROWS", 1024)
     check(columns, sizes, [*combinations(range(9), 4), (9, 10), (0, 10, 3), (10,)])
+
+
+@pytest.mark.parametrize("bincount", [0, 24, 10**9])
+@pytest.mark.parametrize("size", [1, 2, 5, 8])
+def test_packing_and_bincounts_count_alike(size: int, bincount: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever is taken for being faster."""
+    monkeypatch.setattr(counting, "BINCOUNT", bincount)
+    columns, rng = draw_codes(size, 700, [2] * 20), np.random.default_rng(size)
+    check(columns, [2] * 20, [tuple(rng.permutation(20)[:size].tolist()) for _ in range(5)])
+
+
+def test_views_are_bincounts_and_tables_that_share_conjunctions_are_packed() -> None:
+    rng = np.random.default_rng(1)
+    assert not counting._is_worth_packing([tuple(rng.permutation(62)[:8].tolist()) for _ in range(57)])
+    assert counting._is_worth_packing(list(combinations(range(20), 4)))
+    assert counting._is_worth_packing([(0, 1)])
+
+
+@pytest.mark.parametrize("sizes", [[256], [1, 256], [256, 1], [16, 16], [1, 1], [257], [2, 128], [65536], [300, 300]])
+def test_codes_at_the_ends_of_their_types(sizes: list[int]) -> None:
+    """Every cell once, and the last one twice."""
+    cells = int(np.prod(sizes))
+    cell = np.append(np.arange(cells), cells - 1)
+    columns: list[Column] = [digits.astype(np.uint16) for digits in np.unravel_index(cell, sizes)]
+    (table,) = count_marginals(columns, sizes, [tuple(range(len(sizes)))])
+    assert table.tolist() == [1] * (cells - 1) + [2]
 
 
 def test_no_sixteen_bit_count_overflows() -> None:

@@ -20,6 +20,7 @@ from synod.common.runtime.errors import SynodError
 from synod.common.study.encoding import Codes, codings_of
 from synod.common.study.features import sizes_of, space_of
 from synod.common.study.study import Study
+from synod.party.count import families as families_module
 from synod.party.count import parents as parents_module
 from synod.party.count.choice import permute_and_flip
 from synod.party.count.families import FamilyCounter
@@ -233,8 +234,13 @@ def test_with_much_epsilon_the_true_parents_are_found(kind: Score) -> None:
     assert dict(chosen)[3] == (2,)
 
 
-def test_tables_of_families_are_those_of_a_loop_over_rows() -> None:
+@pytest.mark.parametrize(("chunk_rows", "block_cells"), [(2**16, 2**22), (3, 10), (7, 60)])
+def test_tables_of_families_are_those_of_a_loop_over_rows(
+    chunk_rows: int, block_cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The fast way along common beginnings beside its slow twin, on levels of features, in any order of pairs."""
+    monkeypatch.setattr(families_module, "CHUNK_ROWS", chunk_rows)
+    monkeypatch.setattr(families_module, "BLOCK_CELLS", block_cells)
     study = leveled()
     columns = draw_columns(study, "north")
     features = space_of(study).encode(columns)

@@ -141,6 +141,14 @@ def test_the_terms_of_i_are_rounded_exactly(monkeypatch: pytest.MonkeyPatch) -> 
     assert scores._information_terms.__wrapped__(300).tolist() == terms[:301]
 
 
+def test_terms_are_the_same_looked_up_and_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    tables = np.array([rng.multinomial(4000, np.full(12, 1 / 12)) for _ in range(20)]).reshape(20, 3, 4)
+    known = score_tables("I", tables)
+    monkeypatch.setattr(scores, "MOST_TERMS", 10)
+    assert score_tables("I", tables).tolist() == known.tolist()
+
+
 @pytest.mark.parametrize(("size_x", "size_pi", "most_rows"), BINARY_X)
 def test_the_sensitivity_of_f(size_x: int, size_pi: int, most_rows: int) -> None:
     changes = [largest_change("F", rows, size_x, size_pi) for rows in range(1, most_rows + 1)]

@@ -29,7 +29,7 @@ from synod.party.operations.restore import examine, place, reserved, unpacked
 from synod.party.table.snapshot import drop_snapshot, load_snapshot
 from synod.v1 import party_pb2 as pb
 from tests.support.keys import CURATOR, identity_of
-from tests.support.parties import make_settings
+from tests.support.parties import file_of, make_settings
 from tests.support.studies import make_study
 
 NOW = 1_700_000_000
@@ -56,7 +56,7 @@ def settings(tmp_path: Path) -> PartySettings:
     """A party with one open study."""
     made = make_settings(tmp_path / "here")
     made.state.mkdir(parents=True)
-    made.source.write_text(TABLE)
+    file_of(made).write_text(TABLE)
     initialize(made, spent=None, now=NOW)
     reserve(made, check_study(made, study_for(made)), now=NOW)
     return made

@@ -1,5 +1,6 @@
 """The snapshot: what was approved comes back, and anything else is refused."""
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def test_saving_replaces_what_a_crash_left(tmp_path: Path) -> None:
     save_snapshot(tmp_path / "s", make_snapshot([[9], [9], [9]], "BBB"))
     snapshot = make_snapshot([[1], [2]])
     save_snapshot(tmp_path / "s", snapshot)
-    assert sorted(path.name for path in (tmp_path / "s").iterdir()) == ["0000.npy", "0001.npy"]
+    assert sorted(path.name for path in (tmp_path / "s").iterdir()) == ["0000.npy", "0001.npy", "rows.npy"]
     load_snapshot(tmp_path / "s", study_of(1, COLOUR, AGE), snapshot.digest(), seal=bytes)
 
 
@@ -55,27 +56,55 @@ def test_the_digest_does_not_depend_on_memory_order() -> None:
     assert Snapshot((column,)).digest() == Snapshot((column.copy(),)).digest()
 
 
-@pytest.mark.parametrize("damage", ["value", "gone", "empty", "cut", "junk", "folder", "swap"])
-def test_a_tampered_snapshot_is_refused(tmp_path: Path, damage: str) -> None:
+def array_file(array: object) -> bytes:
+    file = io.BytesIO()
+    np.save(file, np.asarray(array))
+    return file.getvalue()
+
+
+PLANES = [[0b01000000], [0b10000000]]  # of the codes 1, 2, 0
+DAMAGES: dict[str, tuple[str, bytes | None]] = {
+    "value": ("0001.npy", array_file(np.array([[0b01100000], [0b10000000]], dtype=np.uint8))),
+    "codes in place of planes": ("0001.npy", array_file(np.array([1, 2, 0], dtype=np.uint8))),
+    "planes of another type": ("0001.npy", array_file(np.array(PLANES, dtype=np.int64))),
+    "planes of more rows": ("0001.npy", array_file(np.array([[64, 0], [128, 0]], dtype=np.uint8))),
+    "too many planes": ("0001.npy", array_file(np.zeros((33, 1), dtype=np.uint8))),
+    "no planes": ("0001.npy", array_file(np.zeros((0, 1), dtype=np.uint8))),
+    "gone": ("0001.npy", None),
+    "empty": ("0001.npy", b""),
+    "cut": ("0001.npy", array_file(np.array(PLANES, dtype=np.uint8))[:-1]),
+    "junk": ("0001.npy", b"\x80\x04K\x01."),
+    "swap": ("0001.npy", array_file(np.array([[0b00100000], [0b01000000]], dtype=np.uint8))),
+    "no rows": ("rows.npy", None),
+    "fewer rows": ("rows.npy", array_file(2)),
+    "negative rows": ("rows.npy", array_file(-3)),
+    "rows that are no number": ("rows.npy", array_file([3, 3])),
+}
+
+
+def test_the_planes_of_these_tests_are_those_of_the_snapshot(tmp_path: Path) -> None:
+    save_snapshot(tmp_path / "s", make_snapshot([[0, 1, 2], [1, 2, 0]]))
+    assert np.load(tmp_path / "s" / "0001.npy").tolist() == PLANES
+
+
+@pytest.mark.parametrize(("name", "content"), DAMAGES.values(), ids=DAMAGES)
+def test_a_tampered_snapshot_is_refused(tmp_path: Path, name: str, content: bytes | None) -> None:
     snapshot = make_snapshot([[0, 1, 2], [1, 2, 0]])
-    folder = tmp_path / "s"
+    save_snapshot(tmp_path / "s", snapshot)
+    file = tmp_path / "s" / name
+    if content is None:
+        file.unlink()
+    else:
+        file.write_bytes(content)
+    with pytest.raises(SynodError, match="snapshot") as caught:
+        load_snapshot(tmp_path / "s", study_of(3, COLOUR, AGE), snapshot.digest(), seal=bytes)
+    assert caught.value.code is Code.NOT_READY
+
+
+def test_a_snapshot_without_its_folder_is_refused(tmp_path: Path) -> None:
+    snapshot, folder = make_snapshot([[0, 1, 2], [1, 2, 0]]), tmp_path / "s"
     save_snapshot(folder, snapshot)
-    file = folder / "0001.npy"
-    match damage:
-        case "value":
-            np.save(file, np.array([1, 2, 1], dtype=np.uint8))
-        case "gone":
-            file.unlink()
-        case "empty":
-            file.write_bytes(b"")
-        case "cut":
-            file.write_bytes(file.read_bytes()[:-1])
-        case "junk":
-            file.write_bytes(b"\x80\x04K\x01.")
-        case "folder":
-            drop_snapshot(folder)
-        case "swap":
-            file.write_bytes((folder / "0000.npy").read_bytes())
+    drop_snapshot(folder)
     with pytest.raises(SynodError, match="snapshot") as caught:
         load_snapshot(folder, study_of(3, COLOUR, AGE), snapshot.digest(), seal=bytes)
     assert caught.value.code is Code.NOT_READY

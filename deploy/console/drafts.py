@@ -1,0 +1,87 @@
+"""Studies that were handed to the console and not yet to the curator: checked, resolved and kept in memory, by hash."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+from synod.common.protocol.plan import plan_study
+from synod.common.protocol.queries.parsing import check_feasible
+from synod.common.runtime.errors import Code, SynodError, invalid
+from synod.common.runtime.yamltext import read_yaml
+from synod.common.study.promise import name_budget
+from synod.common.study.study import Study, parse_study
+from synod.deploy.cli.advice import advice_document
+from synod.deploy.cli.forecast import forecast_document
+from synod.deploy.study.advice import advise_on
+from synod.deploy.study.forecast import remark_on
+from synod.party.inbox.views import promises_of, view_column
+
+ORIGIN = "the study"
+MOST_DRAFTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A study as it was written, and resolved: what its hash is of, and what would be submitted."""
+
+    written: Study
+    resolved: Study
+
+    @property
+    def hash(self) -> str:
+        """What the parties approve."""
+        return self.resolved.digest().hex()
+
+
+def read_draft(content: bytes) -> Draft:
+    """Checks a study as `synod study check` does; the error names every rule that it breaks."""
+    if not content.strip():
+        raise invalid("there is no study.", "Choose a file, or write one into the field.")
+    written = parse_study(read_yaml(content, ORIGIN), ORIGIN)
+    if not written.roster:
+        raise invalid("the study has no roster.", "List each party with its name, its fingerprint and its rows.")
+    resolved = written.resolve()
+    check_feasible(resolved)
+    return Draft(written, resolved)
+
+
+def describe_draft(draft: Draft) -> dict[str, Any]:
+    """What the page shows: promises, columns, plan, and the forecast without a rehearsal."""
+    study = draft.resolved
+    plan = plan_study(study)
+    return {
+        "study": study,
+        "hash": draft.hash,
+        "budget": name_budget(study),
+        "promises": promises_of(study),
+        "columns": [view_column(attribute) for attribute in study.attributes],
+        "steps": [
+            (step.label, step.phase, step.kind.value, len(step.answerers), step.cost.describe()) for step in plan.steps
+        ],
+        "forecast": forecast_document(study, remark_on(study, None), None),
+    }
+
+
+def describe_advice(draft: Draft) -> dict[str, Any]:
+    """The rehearsal of the study, the other methods beside it, and one recommendation; takes seconds to minutes."""
+    return advice_document(draft.resolved, advise_on(draft.written, compare=True))
+
+
+class Drafts:
+    """The last few drafts of this process."""
+
+    def __init__(self) -> None:
+        self._drafts: OrderedDict[str, Draft] = OrderedDict()
+
+    def keep(self, draft: Draft) -> None:
+        """Keeps a draft; of many the oldest make room."""
+        self._drafts[draft.hash] = draft
+        while len(self._drafts) > MOST_DRAFTS:
+            self._drafts.popitem(last=False)
+
+    def find(self, study_hash: str) -> Draft:
+        """The draft of this hash."""
+        draft = self._drafts.get(study_hash)
+        if draft is None:
+            raise SynodError(Code.NOT_FOUND, "this draft is not kept any more.", "Hand the study in again.")
+        return draft

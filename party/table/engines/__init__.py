@@ -1,0 +1,1 @@
+"""Tables in databases: one SELECT for each, streamed to the encoder that files go through."""
