@@ -5,7 +5,7 @@
 `settled` are the ten studies on which the words were settled, `fresh` ten others, by which it was settled what counts
 as near a border, and `later` ten that nothing was settled on. DATA holds `adult/` and `nltcs/`, each with its
 `study.yaml` and table. A study is run in one process by the same recipes as daemons run, and what comes out is measured
-by `synod evaluate`'s own code, numbers in at most eight bins. The last line is one JSON object: how many of all verdicts
+by `synod evaluate`'s own code, numbers in at most eight bins. The last line is one JSON object: how many of all words
 came true, of those not near a border too, and each study's figures.
 """
 

@@ -71,7 +71,7 @@ class Guard:
 
     async def _look_at(self, request: Request) -> Response | None:
         """The answer of the guard itself; None where the request may go on."""
-        path, headers = request.url.path, request.headers
+        path, headers = request.scope["path"], request.headers
         # 1
         if not is_own_host(self._address, headers.get("host", "")):
             return PlainTextResponse("This console is not served under that name.", 421)
@@ -100,7 +100,7 @@ class Guard:
         return None
 
     def _enter(self, request: Request) -> Response:
-        (token, *_) = parse_qs(request.url.query).get("token", [""])
+        (token, *_) = parse_qs(request.scope["query_string"].decode("latin-1")).get("token", [""])
         admitted = self.entrance.admit(token)
         if isinstance(admitted, str):
             return self._refuse(request, 403, admitted)
@@ -126,7 +126,7 @@ class Guard:
         except (HTTPException, MultiPartException):
             raise _No(400, "That is no form of this console. Nothing was done.") from None
         token = form.get(FORM_FIELD)
-        if not isinstance(token, str) or not session.take_form(token, request.url.path):
+        if not isinstance(token, str) or not session.take_form(token, request.scope["path"]):
             raise _No(403, "This form was sent already, or is too old. Nothing was done; load the page again.")
         request.state.form = form
 

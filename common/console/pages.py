@@ -47,7 +47,7 @@ class Pages:
         session = session_of(request)
         shown = {"error": None, "done": "", **values}
         content = self._environment.get_template(template).render(
-            token=session.give_form, path=request.url.path, entered=True, **shown
+            token=session.give_form, path=request.scope["path"], entered=True, **shown
         )
         return HTMLResponse(content, status)
 

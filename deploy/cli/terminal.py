@@ -86,7 +86,8 @@ def command(function: Callable[P, T]) -> Callable[P, T]:
         except SynodError as error:
             fail(error)
         except OSError as error:
-            fail(SynodError(Code.STORAGE, f"{error.filename or 'a file'} cannot be used: {error.strerror}."))
+            told = f"{error.filename or 'a file'} cannot be used: {error.strerror}."
+            fail(SynodError(Code.STORAGE, told, "Check free space and permissions there, and run it again."))
         except Exception as error:  # noqa: BLE001  (an exception's text may hold a value, so it is not shown)
             frames = traceback.extract_tb(error.__traceback__)[-3:]
             where = ", ".join(f"{frame.name} ({Path(frame.filename).name}:{frame.lineno})" for frame in frames)

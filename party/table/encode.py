@@ -113,7 +113,9 @@ def read_table(
         misfits |= _check_unit(unit, units, lambda: _read_units(source, unit, layout))
     if misfits:
         raise TableError([Misfit(*key, count, tuple(examples.get(key, ()))) for key, count in misfits.items()])
-    return Snapshot(sort_rows(columns) if isinstance(source, Database) else columns)
+    if isinstance(source, Database):
+        sort_rows(columns)
+    return Snapshot(columns)
 
 
 def _add_examples(seen: dict[str, None], values: pa.Array, where: Bools) -> None:

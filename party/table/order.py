@@ -11,8 +11,8 @@ SPREAD = np.uint64(0x9E3779B97F4A7C15)
 FOLD = np.uint64(29)
 
 
-def sort_rows(columns: Sequence[Codes]) -> tuple[Codes, ...]:
-    """The rows by their codes, the first column first: the same rows give the same columns, however they came.
+def sort_rows(columns: Sequence[Codes]) -> None:
+    """Sorts the rows by their codes, the first column first: the same rows give the same columns, however they came.
 
     The snapshot's digest, and with it the noise, then depends on the rows alone: the same table that is approved again
     after a lost ledger was restored gives the same bytes.
@@ -20,7 +20,8 @@ def sort_rows(columns: Sequence[Codes]) -> tuple[Codes, ...]:
     order = np.arange(len(columns[0]))
     for column in reversed(columns):
         order = order[np.argsort(column[order], kind="stable")]
-    return tuple(column[order] for column in columns)
+    for column in columns:
+        column[:] = column[order]
 
 
 def sum_rows(columns: Sequence[Codes]) -> bytes:

@@ -51,7 +51,7 @@ def submit(seats: Seats, file: Path) -> None:
     seats.open("curator", "/submit")
     seats.find("#file").send_keys(str(file))
     seats.click("Check it")
-    assert "It is valid." in seats.words
+    seats.await_words("It is valid.")
     seats.click("Submit")
     seats.await_words("The study is with the curator, and waits for the parties.")
 
@@ -61,6 +61,7 @@ def read_waiting(seats: Seats, party: str, name: str) -> str:
     seats.open(party)
     seats.await_words(name, reload=True)
     seats.click(name)
+    seats.await_words("What leaves the house")
     assert seats.find("h1").text == name
     return seats.find("main .key").text.strip()
 
@@ -131,7 +132,7 @@ def test_a_study_goes_from_a_file_to_a_release(seats: Seats, browser: Browser, t
     assert len(browser.driver.find_elements("css selector", ".rounds .over")) == site.status().rounds
 
     seats.click("See the release")
-    assert "checks hold" in seats.words
+    seats.await_words("checks hold")
     frame = seats.find("iframe")
     assert frame.get_attribute("sandbox") == ""
     browser.driver.switch_to.frame(frame)
@@ -167,7 +168,7 @@ def test_over_budget_and_a_table_that_does_not_fit(seats: Seats) -> None:
     greedy = site.another_study("greedy", epsilon="5")
     submit(seats, site.write_study(greedy))
     read_waiting(seats, "north", "greedy")
-    assert "It cannot be approved here: the study asks for epsilon 5" in seats.words
+    seats.await_words("It cannot be approved here: the study asks for epsilon 5")
     seats.type("typed", greedy.digest().hex()[:8])
     seats.click("Approve")
     seats.await_words("Ask for less, or raise")
@@ -197,8 +198,8 @@ def test_over_budget_and_a_table_that_does_not_fit(seats: Seats) -> None:
     seats.type("reason", "its server burned down")
     seats.tick("sure")
     seats.click("Declare it lost")
-    seats.await_words("may_lose")
-    assert list(site.status("misfit").losses) == [], "a study that allows no losses has none"
+    seats.await_words("the parties of misfit are still enrolling, and nothing is spent.")
+    assert list(site.status("misfit").losses) == [], "it goes on as it was"
     for name in ("greedy", "misfit"):
         seats.open("curator", f"/studies/{name}")
         seats.find("details:last-of-type summary").click()

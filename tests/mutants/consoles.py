@@ -17,7 +17,7 @@ CONSOLES = (
         ("another origin may send forms", "if not is_own_origin(self._address, request.headers):", "if False:"),
         (
             "a form needs no token",
-            "not isinstance(token, str) or not session.take_form(token, request.url.path)",
+            'not isinstance(token, str) or not session.take_form(token, request.scope["path"])',
             "False",
         ),
         ("pages may be framed", "\"frame-ancestors 'none'\"", '"frame-ancestors *"'),

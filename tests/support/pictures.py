@@ -1,7 +1,7 @@
 """The picture of a report in the README: `python -m tests.support.pictures` runs the demo and photographs its report.
 
-It needs chromium and chromedriver, and writes docs/pictures/report.png: what a reader sees first, and below it, in place of
-the sections between, the first columns one by one.
+It needs chromium and chromedriver, and writes docs/pictures/report.png: what a reader sees first, and below it, in
+place of the sections between, the first columns one by one.
 """
 
 import shutil
@@ -28,7 +28,6 @@ def main() -> None:
             browser.show(release / "report.html", SCREEN)
             browser.ask(ONE_SECTION)
             shutil.copyfile(browser.shoot("readme", whole=False), PICTURE)
-    print(f"{PICTURE}: {PICTURE.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ SHUT = {
     "autoinstall_known_extensions": "false",
     "python_enable_replacements": "false",
 }
+# It would keep what it has read until most of the machine's memory is full.
+MODEST = {"memory_limit": "1GB"}
 
 
 class DuckdbSession:
@@ -25,7 +27,7 @@ class DuckdbSession:
             raise invalid(f"there is no file for {source.name}.", "Check `source` in the configuration.")
         import duckdb  # noqa: PLC0415  (an optional package)
 
-        self._connection: Any = duckdb.connect(str(source.file), read_only=True, config=dict(SHUT))
+        self._connection: Any = duckdb.connect(str(source.file), read_only=True, config={**SHUT, **MODEST})
         self._connection.execute("SET TimeZone = 'UTC'")
 
     def schema(self, sql: str) -> pa.Schema:

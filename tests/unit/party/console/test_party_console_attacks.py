@@ -84,7 +84,9 @@ def test_without_the_link_there_is_nothing(served: Served, path: str) -> None:
     assert "north" not in answer.body, "not even whose console it is"
 
 
-@pytest.mark.parametrize("path", ["../ledger", "%2e%2e/ledger", "../../party.yaml", "..%2ftemplates%2fbase.html", ""])
+@pytest.mark.parametrize(
+    "path", ["../ledger", "%2e%2e/ledger", "../../party.yaml", "..%2ftemplates%2fbase.html", "%3F/../ledger", ""]
+)
 def test_nothing_is_reached_through_the_static_files(served: Served, path: str) -> None:
     answer = served.visitor().ask(f"/static/{path}")
     assert_shown_nothing(answer, 404)

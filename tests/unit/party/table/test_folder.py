@@ -104,10 +104,10 @@ def test_a_folder_that_changes_while_it_is_read_is_refused(
     """What was read is no state that the table ever had."""
     opened = pa.parquet.ParquetFile
 
-    def open_and_change(path: Path, **options: Any) -> Any:
+    def open_and_change(path: Path, **how: Any) -> Any:
         if path.name == "c.parquet":
             happens(lake)
-        return opened(path, **options)
+        return opened(path, **how)
 
     monkeypatch.setattr(pa.parquet, "ParquetFile", open_and_change)
     assert "changed while they were read" in str(refusal(lake, study_of(5, AGE)))

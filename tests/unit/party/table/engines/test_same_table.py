@@ -179,7 +179,10 @@ def test_rows_are_sorted_as_a_slow_twin_sorts_them() -> None:
     rng = np.random.default_rng(8)
     columns = [rng.integers(0, size, 500).astype(kind) for size, kind in ((2, "u1"), (300, "u2"), (3, "u1"), (9, "u4"))]
     twin = sorted(zip(*(column.tolist() for column in columns), strict=True))
-    assert list(zip(*(column.tolist() for column in sort_rows(columns)), strict=True)) == twin
+    before = sum_rows(columns)
+    sort_rows(columns)
+    assert list(zip(*(column.tolist() for column in columns), strict=True)) == twin
+    assert sum_rows(columns) == before
     mixed = rng.permutation(500)
     assert sum_rows([column[mixed] for column in columns]) == sum_rows(columns)
     assert sum_rows([columns[0][mixed], *columns[1:]]) != sum_rows(columns)
