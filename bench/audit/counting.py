@@ -7,6 +7,7 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 
+from synod.common.study.encoding import CodeColumn
 from synod.party.count import parents, tables
 from synod.party.count.marginals import count_marginals
 
@@ -18,10 +19,8 @@ def counted_once() -> Iterator[None]:
     """Exact counts of the same codes and sets are kept inside, and handed out as copies."""
     kept = dict[object, Counts]()
 
-    def recall(
-        columns: Sequence[NDArray[np.unsignedinteger]], sizes: Sequence[int], sets: Sequence[tuple[int, ...]]
-    ) -> Counts:
-        key = tuple(column.tobytes() for column in columns), tuple(sizes), tuple(sets)
+    def recall(columns: Sequence[CodeColumn], sizes: Sequence[int], sets: Sequence[tuple[int, ...]]) -> Counts:
+        key = tuple(column[:].tobytes() for column in columns), tuple(sizes), tuple(sets)
         if key not in kept:
             kept[key] = count_marginals(columns, sizes, sets)
         return [counts.copy() for counts in kept[key]]

@@ -200,7 +200,7 @@ def test_a_replayed_submission_is_taken_once_and_another_one_never(attacker: Att
         attacker.send(attacker.sound, attacker.payload)
         ((label, header),) = attacker.stored()
         assert (label, Submission.from_json(json.loads(header))) == ("moments", attacker.sound)
-    until("the round closes", lambda: attacker.site.status().label == "rows")
+    until("the round closes", lambda: attacker.site.status().gathering == [BAD])  # which has not polled since
     attacker.send(attacker.sound, attacker.payload)
 
     public = attacker.key.public

@@ -49,7 +49,7 @@ PERSONS = (
     ),
     *edits_of(
         "party/table/units.py",
-        f"{PARTY}/table/test_units.py",
+        f"{PARTY}/table/test_unit_rows.py",
         ("units with one hash are one unit", "sum(max(0, count - most_rows) for count in rows.values())", "expected"),
         ("names of another length are one", "keys[0] + keys[1] * lengths", "keys[0] + 0 * lengths"),
     ),

@@ -20,8 +20,8 @@ EXPLAINED = (
     "have: 0 for those, up to 1, or -1, where one column tells the other's side."
 )
 MOMENTS = (
-    "Of a number the parties released its products with other columns on average, which do not tell how many rows lie "
-    "on which side of a cut."
+    "Of a number its products with other columns were released, on average, which do not tell how many rows lie on "
+    "which side of a cut."
 )
 NOTHING = "Nothing about two columns together was released by all parties in one number, so only the rows are shown."
 

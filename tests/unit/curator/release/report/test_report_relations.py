@@ -75,7 +75,7 @@ def test_moments_tell_the_relations_of_categories_and_of_no_number() -> None:
     assert abs(found[0, 1].released or 0) > 0.3
     page = text_of(section(made.tree, "relations"))
     assert "such a number about 6 of 10 pairs of columns" in page
-    assert "Of a number the parties released its products" in page
+    assert "Of a number its products with other columns were released" in page
 
 
 def test_a_changed_table_is_outside_of_its_band_and_counted() -> None:
