@@ -89,7 +89,7 @@ def curator_console(
     settings = load_settings(OperatorSettings, config)
     curator = load_settings(CuratorSettings, curator_config) if curator_config else None
     pages = make_pages(settings)
-    with CuratorConsole(settings, curator, pages, clock=time.time) as console:
+    with CuratorConsole(settings, curator, pages) as console:
         _settle(place)
         serve_console("curator", pages, console.routes(), place, announce=_announce, idle_seconds=60 * idle_minutes)
 

@@ -3,7 +3,7 @@ certificate, and keeps nothing but drafts and fetched releases, in memory and in
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from synod.common.console.guard import LIVE_SUFFIX, form_of, is_still_open, text_of
+from synod.common.console.guard import LIVE_SUFFIX, form_of, is_still_open, session_of, text_of
 from synod.common.console.pages import Pages, action, page
 from synod.common.runtime.errors import Code, SynodError, invalid, refused
 from synod.common.runtime.settings import CuratorSettings, OperatorSettings
@@ -29,10 +29,8 @@ from synod.deploy.launch.operator import OperatorClient
 LINKS = {"Studies": "/", "New study": "/submit", "Kits": "/kits"}
 LIVE_SECONDS = 1.0
 REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
-DONE = {
-    "submitted": "The study is with the curator, and waits for the parties.",
-    "aborted": "The study is aborted; reservations that were not spent are free again.",
-}
+SUBMITTED = "The study is with the curator, and waits for the parties."
+ABORTED = "The study is aborted; reservations that were not spent are free again."
 
 
 def make_pages(settings: OperatorSettings) -> Pages:
@@ -49,11 +47,10 @@ class CuratorConsole:
         curator: CuratorSettings | None,
         pages: Pages,
         *,
-        clock: Callable[[], float],
         live_seconds: float = LIVE_SECONDS,
     ) -> None:
         self._settings, self._curator, self._pages = settings, curator, pages
-        self._clock, self._live_seconds = clock, live_seconds
+        self._live_seconds = live_seconds
         self._drafts, self._releases = Drafts(), Releases(self._fetch)
 
     def __enter__(self) -> Self:
@@ -111,12 +108,15 @@ class CuratorConsole:
         return self._pages.show(request, "studies.html", title="Studies", studies=shown, older=older)
 
     def study(self, request: Request) -> Response:
-        """One study."""
-        return self._show_study(request, done=DONE.get(request.query_params.get("done", ""), ""))
+        """One study; after an action also what it did, if the curator still says so."""
+        return self._show_study(request, note=session_of(request).take_note(request.scope["path"]))
 
-    def _show_study(self, request: Request, status: int = 200, **values: Any) -> Response:
+    def _show_study(self, request: Request, status: int = 200, note: str = "", **values: Any) -> Response:
         standing = self._stand(request)
-        return self._pages.show(request, "standing.html", status, title=standing.name, study=standing, **values)
+        done = note if is_true_of(standing, note) else ""
+        return self._pages.show(
+            request, "standing.html", status, title=standing.name, study=standing, done=done, **values
+        )
 
     def live(self, request: Request) -> Response:
         """The part of the study's page that changes, as server-sent events; works as long as the session is open."""
@@ -179,7 +179,7 @@ class CuratorConsole:
                 client.submit(study)
         except SynodError as error:
             return self._show_draft(request, 400, error=error)
-        return RedirectResponse(f"/studies/{study.name}?done=submitted", 303)
+        return self._pages.move(request, f"/studies/{study.name}", SUBMITTED)
 
     # Ending
 
@@ -193,7 +193,7 @@ class CuratorConsole:
                 client.abort(standing.name)
         except SynodError as error:
             return self._show_study(request, 400, error=error)
-        return RedirectResponse(f"/studies/{standing.name}?done=aborted", 303)
+        return self._pages.move(request, f"/studies/{standing.name}", ABORTED)
 
     def lose(self, request: Request) -> Response:
         """Declares a party lost, for good."""
@@ -208,7 +208,7 @@ class CuratorConsole:
                 effect = client.lose(standing.name, party, reason)
         except SynodError as error:
             return self._show_study(request, 400, error=error)
-        return self._show_study(request, done=effect)
+        return self._pages.move(request, f"/studies/{standing.name}", effect)
 
     # The release
 
@@ -256,6 +256,13 @@ class CuratorConsole:
             return self._show_kits(request, 400, error=error, address=address, contact=contact)
         name = {"content-disposition": 'attachment; filename="curator.kit"'}
         return Response(made.content, media_type="application/octet-stream", headers=name)
+
+
+def is_true_of(standing: Standing, note: str) -> bool:
+    """Whether what an action did is still to be seen; what follows a loss is the curator's own sentence."""
+    if note == SUBMITTED:
+        return standing.is_enrolling
+    return note != ABORTED or (standing.has_ended and not standing.is_published)
 
 
 def read_content(request: Request) -> bytes:

@@ -36,7 +36,7 @@ CONSOLES = (
         ),
         ("a link is good for ever", "if self._clock() - self._made > LINK_SECONDS:", "if False:"),
         ("a link is good twice", "        self._is_used = True\n", ""),
-        ("a session lasts for ever", "if self._clock() - session.last_used > self._idle:", "if False:"),
+        ("a session lasts for ever", "self._clock() - self._session.last_used > self._idle:", "False:"),
         (
             "any cookie is good",
             "if session is None or not hmac.compare_digest(key",

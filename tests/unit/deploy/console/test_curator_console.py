@@ -49,7 +49,7 @@ def console(folder: Path) -> Iterator[Served]:
     curator = load_settings(CuratorSettings, folder / "curator.yaml")
     pages = make_pages(settings)
     with ExitStack() as stack:
-        served = stack.enter_context(CuratorConsole(settings, curator, pages, clock=lambda: 0.0, live_seconds=0.05))
+        served = stack.enter_context(CuratorConsole(settings, curator, pages, live_seconds=0.05))
         yield stack.enter_context(serving("curator", pages, served.routes()))
 
 
