@@ -63,4 +63,4 @@ def serve_console(
     except KeyboardInterrupt:
         pass
     finally:
-        place.socket.close()
+        place.close()

@@ -60,6 +60,7 @@ CONSOLES = (
         PLACE,
         ("other machines need no flag", "if not is_local and not wanted.beyond:", "if False:"),
         ("other machines need no TLS", "if not is_local and wanted.certificate is None:", "if False:"),
+        ("another console's socket is taken away", "if _is_answered(path):", "if False:"),
         ("everybody may use the socket", "os.umask(0o177)", "os.umask(0o000)"),
     ),
     *edits_of(
