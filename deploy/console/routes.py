@@ -23,10 +23,11 @@ from synod.deploy.console.drafts import Drafts, describe_advice, describe_draft,
 from synod.deploy.console.releases import REPORT_FILE, Releases
 from synod.deploy.console.standing import Standing, view_standing
 from synod.deploy.enrolment.kit import USUAL_CONTACT
-from synod.deploy.enrolment.making import make_kit
+from synod.deploy.enrolment.making import MadeKit, make_kit
 from synod.deploy.launch.operator import OperatorClient
 
 LINKS = {"Studies": "/", "New study": "/submit", "Kits": "/kits"}
+KIT_PATH = "/kits/curator.kit"
 LIVE_SECONDS = 1.0
 REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
 SUBMITTED = "The study is with the curator, and waits for the parties."
@@ -52,6 +53,7 @@ class CuratorConsole:
         self._settings, self._curator, self._pages = settings, curator, pages
         self._live_seconds = live_seconds
         self._drafts, self._releases = Drafts(), Releases(self._fetch)
+        self._kit: tuple[str, str, MadeKit] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -77,6 +79,7 @@ class CuratorConsole:
             page("/studies/{name}/files/{file}", self.file),
             page("/kits", self.kits),
             action("/kits", self.make_kit),
+            page(KIT_PATH, self.kit),
         ]
 
     @contextmanager
@@ -236,15 +239,25 @@ class CuratorConsole:
     # Kits
 
     def kits(self, request: Request) -> Response:
-        """The form for a kit."""
-        return self._show_kits(request)
+        """The form for a kit, and the one that was made last."""
+        return self._show_kits(request, done=session_of(request).take_note(request.scope["path"]))
 
     def _show_kits(self, request: Request, status: int = 200, **values: Any) -> Response:
-        shown = {"address": self._settings.address, "contact": USUAL_CONTACT, "can_make": self._curator is not None}
-        return self._pages.show(request, "kits.html", status, title="Kits", **{**shown, **values})
+        address, contact, made = self._kit or (self._settings.address, USUAL_CONTACT, None)
+        shown = {"address": address, "contact": contact, "can_make": self._curator is not None}
+        return self._pages.show(
+            request,
+            "kits.html",
+            status,
+            title="Kits",
+            made=made,
+            made_for=address,
+            link=KIT_PATH,
+            **{**shown, **values},
+        )
 
     def make_kit(self, request: Request) -> Response:
-        """The kit, as a file to save."""
+        """Makes a kit; the page then links it, and has the fingerprint that goes with it."""
         address, contact = text_of(request, "address"), text_of(request, "contact")
         try:
             if self._curator is None:
@@ -254,8 +267,15 @@ class CuratorConsole:
             made = make_kit(self._curator, address=address, certificates=contact)
         except SynodError as error:
             return self._show_kits(request, 400, error=error, address=address, contact=contact)
+        self._kit = (address, contact, made)
+        return self._pages.move(request, "/kits", f"A kit for {address} is made. Save it below.")
+
+    def kit(self, _: Request) -> Response:
+        """The kit that was made last, as a file to save."""
+        if self._kit is None:
+            raise SynodError(Code.NOT_FOUND, "no kit was made yet.", "Make one first.")
         name = {"content-disposition": 'attachment; filename="curator.kit"'}
-        return Response(made.content, media_type="application/octet-stream", headers=name)
+        return Response(self._kit[2].content, media_type="application/octet-stream", headers=name)
 
 
 def is_true_of(standing: Standing, note: str) -> bool:

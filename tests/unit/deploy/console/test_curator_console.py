@@ -152,16 +152,24 @@ def test_a_curator_that_is_away_is_one_sentence(visitor: Visitor) -> None:
 
 def test_a_kit_is_the_one_that_the_command_writes(visitor: Visitor, folder: Path, tmp_path: Path) -> None:
     values = {"address": "curator.example.org:7443", "contact": "Send it to us."}
+    assert visitor.ask("/kits/curator.kit").status == 404
     answer = visitor.send("/kits", "/kits", **values)
-    assert answer.status == 200, answer.text
+    assert (answer.status, answer.headers["location"]) == (303, "/kits")
+    page = visitor.ask("/kits")
+    assert "A kit for curator.example.org:7443 is made." in page.text
+    assert 'href="/kits/curator.kit"' in page.body
+    answer = visitor.ask("/kits/curator.kit")
     assert answer.headers["content-disposition"] == 'attachment; filename="curator.kit"'
     (tmp_path / "made.kit").write_text(answer.body)
     kit = read_kit(tmp_path / "made.kit")
     assert kit.curator == synod("curator", "fingerprint", "--config", folder / "curator.yaml").out.strip()
+    assert kit.curator in page.text, "what is read out by phone is beside it"
     assert (kit.address, kit.certificates) == tuple(values.values())
+    assert visitor.ask("/kits", {"form": page.form("/kits"), **values}).status == 303, "its form makes the next one"
     refused = visitor.send("/kits", "/kits", address="nowhere", contact="x")
     assert refused.status == 400
     assert "HOST:PORT" in refused.text
+    assert "For parties that dial curator.example.org:7443." in refused.text, "the one that was made is as it was"
 
 
 def test_the_cookies_of_the_two_consoles_are_not_each_others(served: Served, tmp_path: Path) -> None:
