@@ -23,7 +23,7 @@ from synod.party.inbox.certificates import view_certificates
 from synod.party.inbox.entries import view_entries
 from synod.party.inbox.gauges import draw_gauges
 from synod.party.inbox.listing import find_view, list_views
-from synod.party.inbox.views import WAITING, StudyView, name_state, view_budget
+from synod.party.inbox.views import WAITING, StudyView, name_state, name_value, view_budget
 from synod.party.ledger import Ledger
 from synod.party.table.encode import TableError
 
@@ -79,7 +79,8 @@ class PartyConsole:
         return self._pages.show(
             request, "study.html", status, title=view.name, view=view, state=name_state(view.state),
             gauges=draw_gauges(view.account, asked_by(view)), dataset=settings.dataset, waiting=WAITING,
-            is_open=view.state == ApprovalState.OPEN.value, table=settings.source.name, digits=TYPED_DIGITS, **shown,
+            is_open=view.state == ApprovalState.OPEN.value, table=settings.source.name, digits=TYPED_DIGITS,
+            method_keys={key: name_value(value) for key, value in view.method_keys.items()}, **shown,
         )  # fmt: skip
 
     def table(self, request: Request) -> Response:

@@ -65,6 +65,15 @@ def test_a_study_is_shown_whole(house: House, visitor: Visitor) -> None:
     assert "epsilon: 0 % spent, 50 % asked for by this study" in shown
 
 
+def test_one_column_and_the_keys_of_a_method_in_words(house: House, visitor: Visitor) -> None:
+    schema = [{"name": "sex", "type": "categorical", "categories": ["F", "M"]}]
+    study = house.announce("care", schema=schema, method={"name": "histogram"})
+    assert "1 column, 2 parties, histogram" in visitor.ask("/").text
+    assert "1 column of your table." in visitor.ask(path_of(study)).text
+    shown = visitor.ask(path_of(house.announce("more", method={"name": "histogram"}))).text
+    assert "attributes sex, age, income, ward max_cells" in shown
+
+
 def test_a_study_is_approved_by_its_first_characters_and_revoked(house: House, visitor: Visitor) -> None:
     study = house.announce("care")
     path = path_of(study)
