@@ -115,9 +115,23 @@ def test_advice_is_shown_beside_the_forecast(visitor: Visitor, monkeypatch: pyte
     assert page.status == 200, page.text
     assert advice.recommendation in page.text
     assert f"age {Verdict.DROWNED.value} 30.0%" in page.text
-    assert "method x 15.5% 50% usable each party's own numbers" in page.text
+    assert "method x 15.5% 50% usable 3.0 s each party's own numbers" in page.text
     assert "method y it needs numbers" in page.text
-    assert "twice the rows 15.5% 50% usable sums" in page.text
+    assert "twice the rows 15.5% 50% usable 3.0 s sums" in page.text
+    assert ", this study 15.5% 50% usable 3.0 s sums" in page.text, "the study is beside the others"
+    assert "as it is 15.5% 50% usable 3.0 s sums" in page.text
+    for line in ("Pairs of columns, usable", "Near a border: relations on average have 50% kept", "Time: about "):
+        assert line in page.text
+
+
+def test_advice_on_a_study_that_was_not_rehearsed_says_why(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    late = "its rehearsal took longer than 600 s of one core"
+    advice = Advice(Way("as it is", None, late), (Way("method y", None, "it needs numbers"),), ())
+    monkeypatch.setattr("synod.deploy.console.drafts.advise_on", lambda *_, **__: advice)
+    draft = visitor.send("/submit", "/submit", text=written()).headers["location"]
+    page = visitor.send(draft, f"{draft}/advice")
+    assert f"How good it will be is not known: {late}." in page.text
+    assert advice.recommendation in page.text
 
 
 @pytest.mark.parametrize(
