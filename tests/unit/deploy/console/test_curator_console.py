@@ -4,6 +4,7 @@ With real daemons it is in tests/browser/test_console_pages.py.
 """
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from http.client import HTTPConnection
@@ -16,14 +17,17 @@ import yaml
 from synod.common.console.entry import IDLE_SECONDS
 from synod.common.runtime.settings import CuratorSettings, OperatorSettings, load_settings
 from synod.common.study.study import load_study
+from synod.curator.release.redraw import check_release
 from synod.deploy.console.routes import CuratorConsole, make_pages, write_event
 from synod.deploy.console.standing import view_standing
 from synod.deploy.enrolment.kit import read_kit
+from synod.deploy.launch.operator import OperatorClient
 from synod.deploy.study.advice import Advice, Verdict, Way
 from synod.deploy.study.rehearsal import Rehearsal
 from synod.v1 import study_pb2 as pb
 from tests.support.commands import synod, write_study
 from tests.support.consoles import Served, Visitor, make_house, serving
+from tests.support.keep_releases import kept_folder
 from tests.support.keys import pinned
 from tests.support.studies import study_document
 
@@ -162,6 +166,19 @@ def test_a_curator_that_is_away_is_one_sentence(visitor: Visitor) -> None:
         assert "127.0.0.1:1" in answer.text
     assert visitor.ask("/studies/..%2f..").status == 404
     assert visitor.ask("/studies/A%20B").status == 404
+
+
+def test_a_release_says_what_its_checks_do_not_prove(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kept release, as a curator would hand it out; with a real one it is in tests/browser."""
+    kept = kept_folder("histogram")
+    status = pb.StudyStatus(name="kept-histogram", state=pb.STUDY_STATE_PUBLISHED, study_hash=b"1" * 32)
+    monkeypatch.setattr(OperatorClient, "status", lambda *_: [status])
+    monkeypatch.setattr(OperatorClient, "fetch", lambda _, __, folder: shutil.copytree(kept, folder))
+    page, checked = visitor.ask("/studies/kept-histogram/release").text, check_release(kept, None)
+    assert f"{len(checked.lines)} checks hold." in page
+    assert "who the curator and the parties are" in checked.unproven[0]
+    for line in (*checked.lines, *checked.unproven):
+        assert " ".join(line.split()) in page
 
 
 def test_a_kit_is_the_one_that_the_command_writes(visitor: Visitor, folder: Path, tmp_path: Path) -> None:
