@@ -33,10 +33,13 @@ MOST_DRAFTS = 8
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A study as it was written, and resolved: what its hash is of, and what would be submitted."""
+    """A study as it was written, and resolved: what its hash is of, and what would be submitted; with the advice on it,
+    if that was asked for.
+    """
 
     written: Study
     resolved: Study
+    advice: dict[str, Any] | None = None
 
     @property
     def hash(self) -> str:
@@ -57,7 +60,7 @@ def read_draft(content: bytes) -> Draft:
 
 
 def describe_draft(draft: Draft) -> dict[str, Any]:
-    """What the page shows: promises, columns, plan, and the forecast without a rehearsal."""
+    """What the page shows: promises, columns, plan, and the forecast, with advice if there is some."""
     study = draft.resolved
     plan = plan_study(study)
     return {
@@ -69,6 +72,7 @@ def describe_draft(draft: Draft) -> dict[str, Any]:
         "steps": [
             (step.label, step.phase, step.kind.value, len(step.answerers), step.cost.describe()) for step in plan.steps
         ],
+        "advice": draft.advice,
         "forecast": forecast_document(study, remark_on(study, None), None),
     }
 

@@ -5,6 +5,7 @@ certificate, and keeps nothing but drafts and fetched releases, in memory and in
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -166,12 +167,14 @@ class CuratorConsole:
         return self._show_draft(request)
 
     def rehearse(self, request: Request) -> Response:
-        """The same, with a rehearsal and the methods side by side."""
-        return self._show_draft(request, advice=describe_advice(self._drafts.find(request.path_params["hash"])))
+        """The same, with a rehearsal and the methods side by side, from here on."""
+        draft = self._drafts.find(request.path_params["hash"])
+        self._drafts.keep(replace(draft, advice=describe_advice(draft)))
+        return RedirectResponse(f"/drafts/{draft.hash}", 303)
 
     def _show_draft(self, request: Request, status: int = 200, **values: Any) -> Response:
         draft = self._drafts.find(request.path_params["hash"])
-        shown = {"advice": None, **describe_draft(draft), **values}
+        shown = {**describe_draft(draft), **values}
         return self._pages.show(request, "draft.html", status, title=draft.resolved.name, **shown)
 
     def submit(self, request: Request) -> Response:

@@ -115,8 +115,9 @@ def test_advice_is_shown_beside_the_forecast(visitor: Visitor, monkeypatch: pyte
     )
     monkeypatch.setattr("synod.deploy.console.drafts.advise_on", lambda *_, **__: advice)
     draft = visitor.send("/submit", "/submit", text=written()).headers["location"]
-    page = visitor.send(draft, f"{draft}/advice")
-    assert page.status == 200, page.text
+    answer = visitor.send(draft, f"{draft}/advice")
+    assert (answer.status, answer.headers["location"]) == (303, draft)
+    page = visitor.ask(draft)
     assert advice.recommendation in page.text
     assert f"age {Verdict.DROWNED.value} 30.0%" in page.text
     assert "method x 15.5% 50% usable 3.0 s each party's own numbers" in page.text
@@ -133,7 +134,8 @@ def test_advice_on_a_study_that_was_not_rehearsed_says_why(visitor: Visitor, mon
     advice = Advice(Way("as it is", None, late), (Way("method y", None, "it needs numbers"),), ())
     monkeypatch.setattr("synod.deploy.console.drafts.advise_on", lambda *_, **__: advice)
     draft = visitor.send("/submit", "/submit", text=written()).headers["location"]
-    page = visitor.send(draft, f"{draft}/advice")
+    assert visitor.send(draft, f"{draft}/advice").status == 303
+    page = visitor.ask(draft)
     assert f"How good it will be is not known: {late}." in page.text
     assert advice.recommendation in page.text
 
