@@ -52,6 +52,7 @@ CONSOLES = (
     *edits_of(
         "common/console/entry.py",
         ENTRY,
+        ("what was done is said again", '        self.note = ("", "")\n        return told', "        return told"),
         ("a live page keeps a session open", "        if counts:\n", "        if True:\n"),
         ("forms are kept without end", "while len(self.forms) > MOST_FORMS:", "while False:"),
     ),
@@ -72,6 +73,7 @@ CONSOLES = (
     *edits_of(
         "party/console/routes.py",
         PAGES,
+        ("a decision is said that the ledger does not know", "note if note == DONE.get(view.state) else", "note or"),
         ("values are shown unasked", 'bool(form_of(request).get("values"))', "True"),
         ("whoever looks waits for a writer", "settings.state, tidies=False", "settings.state, tidies=True"),
     ),
