@@ -3,6 +3,10 @@
 Each source is measured in a process of its own, in turns, by CPU seconds and by the peak of its memory in each part; a
 busy machine hurts all alike, so compare within one run. `--before FOLDER` measures another checkout of Synod, too. What
 is counted must be the same everywhere. The last line is one JSON object, with ratios where there is a `before`.
+
+A server of PostgreSQL is measured if SYNOD_BENCH_POSTGRESQL has an address whose user may make a table (its password
+goes into PGPASSWORD); what the server
+itself computes is not in the CPU seconds.
 """
 
 import argparse
@@ -40,6 +44,8 @@ ROWS = 1_000_000
 PIECE_ROWS = 250_000
 VIEWS = 57
 SEED = 13
+TABLE = "synod_bench"
+SERVER = os.environ.get("SYNOD_BENCH_POSTGRESQL", "")
 PARTS = ("encode", "pairs", "views", "moments")
 TITLES = {
     "encode": "validate + encode",
@@ -106,16 +112,47 @@ def write_parquet(path: Path, rows: int) -> None:
             writer.write_table(piece)
 
 
-def read_file(path: Path, study: Study) -> Snapshot:
-    """A file against a study."""
-    return read_table(path, codings_of(study), unit=None, expected_rows=study.roster[0].rows)
+def write_duckdb(path: Path, rows: int) -> None:
+    """The table in a file of DuckDB."""
+    import duckdb  # noqa: PLC0415  (an optional package)
+
+    with duckdb.connect(str(path)) as connection:
+        for number, piece in enumerate(make_pieces(rows)):
+            connection.register("piece", piece)
+            connection.execute(f"INSERT INTO {TABLE} FROM piece" if number else f"CREATE TABLE {TABLE} AS FROM piece")
+
+
+def write_postgresql(path: Path, rows: int) -> None:
+    """The table on a server, in place of what is there under its name; the file has the server's address."""
+    from adbc_driver_postgresql import dbapi  # noqa: PLC0415  (an optional package)
+
+    with dbapi.connect(SERVER, autocommit=True) as connection, connection.cursor() as cursor:
+        for number, piece in enumerate(make_pieces(rows)):
+            cursor.adbc_ingest(TABLE, piece, mode="append" if number else "replace")
+    path.write_text(SERVER)
+
+
+def read_source(source: Any, study: Study) -> Snapshot:
+    """A table against a study."""
+    return read_table(source, codings_of(study), unit=None, expected_rows=study.roster[0].rows)
+
+
+def read_database(url: str, study: Study) -> Snapshot:
+    """A table of a database against a study; an older checkout knows of none."""
+    from synod.common.runtime.settings import Database  # noqa: PLC0415
+
+    return read_source(Database(url=url, table=TABLE), study)
 
 
 # A source has what writes it and what reads it; both get a path of its own in the folder of the run.
 SOURCES: dict[str, tuple[Callable[[Path, int], None], Callable[[Path, Study], Snapshot]]] = {
-    "csv": (write_csv, read_file),
-    "parquet": (write_parquet, read_file),
+    "csv": (write_csv, read_source),
+    "parquet": (write_parquet, read_source),
+    "duckdb": (write_duckdb, lambda path, study: read_database(f"duckdb:{path}", study)),
+    "postgresql": (write_postgresql, lambda path, study: read_database(path.read_text(), study)),
 }
+FILES = ("csv", "parquet")
+USUAL = [*FILES, "duckdb", *(["postgresql"] if SERVER else [])]
 
 
 def choose_views(features: int) -> tuple[tuple[int, ...], ...]:
@@ -164,11 +201,12 @@ def measure_source(name: str, path: Path, rows: int) -> dict[str, Any]:
 
 
 def _keep(folder: Path, snapshot: Snapshot) -> NDArray[np.int64]:
-    """Keeps the snapshot, and its digest beside it."""
+    """Keeps the snapshot, and its digest beside it. Rows of a database have another order than those of a file, so
+    what is compared are the counts.
+    """
     save_snapshot(folder, snapshot)
-    digest = snapshot.digest()
-    _digest_path(folder).write_bytes(digest)
-    return np.frombuffer(digest, dtype=np.int64)
+    _digest_path(folder).write_bytes(snapshot.digest())
+    return np.array([snapshot.rows])
 
 
 def _load(folder: Path, study: Study) -> Any:
@@ -200,7 +238,7 @@ def compare(folder: Path, rows: int, turns: int, trees: Mapping[str, Path], name
         path = folder / f"table.{name}"
         SOURCES[name][0](path, rows)
         for _ in range(turns):
-            for title, tree in trees.items():
+            for title, tree in trees.items() if name in FILES else [list(trees.items())[-1]]:
                 runs.setdefault(f"{title} {name}".strip(), []).append(run_apart(tree, name, path, rows))
         path.unlink()
     digests = {run["digest"] for found in runs.values() for run in found}
@@ -223,7 +261,7 @@ def print_table(figures: Mapping[str, Mapping[str, float]]) -> None:
 
 def ratios(figures: Mapping[str, Mapping[str, float]], names: Sequence[str]) -> dict[str, float]:
     """How many times the checkout of before takes, part by part."""
-    pairs = [(name, figures[f"before {name}"], figures[f"now {name}"]) for name in names]
+    pairs = [(name, figures[f"before {name}"], figures[f"now {name}"]) for name in names if name in FILES]
     keys = [f"{part}_{unit}" for part in PARTS for unit in ("cpu_s", "peak_mib")]
     return {f"{name}_{key}_ratio": before[key] / now[key] for name, before, now in pairs for key in keys}
 
@@ -234,7 +272,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--turns", type=int, default=3, help="turns that the sources take")
     parser.add_argument("--before", type=Path, help="another checkout of Synod, to be measured beside this one")
-    parser.add_argument("--sources", nargs="+", choices=list(SOURCES), default=list(SOURCES))
+    parser.add_argument("--sources", nargs="+", choices=list(SOURCES), default=USUAL)
     parser.add_argument("--folder", type=Path, help="where tables and snapshots are made; a temporary folder otherwise")
     parser.add_argument("--measure", nargs=2, metavar=("SOURCE", "PATH"), help=argparse.SUPPRESS)
     asked = parser.parse_args()

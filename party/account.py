@@ -135,7 +135,8 @@ class Account:
                 raise refused(
                     f"this table was approved as the dataset {other}, whose spending a new name would forget.",
                     f"Write `dataset: {other}`, or run `synod party rename-dataset {other} {dataset}`, which keeps "
-                    "what was spent. Where these are rows of other people, keep them in a file of another name.",
+                    "what was spent. Where these are rows of other people, keep them in a file of another name; tables "
+                    "of the same rows, in any order, have one account.",
                 )
 
     def check_room(self, dataset: str, cost: Cost, cap: Cost, *, delta: Decimal = USUAL_DELTA) -> None:

@@ -3,6 +3,7 @@
 Data meet the schema here, and nowhere else.
 """
 
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from synod.common.crypto.identity import Identity
 from synod.common.crypto.keyfiles import read_passphrase
 from synod.common.privacy.cost import Cost
 from synod.common.runtime.errors import Code, SynodError, invalid
+from synod.common.runtime.locks import one_at_a_time
 from synod.common.runtime.settings import PartySettings
 from synod.common.study.encoding import codings_of
 from synod.common.study.study import Study
@@ -35,7 +37,11 @@ def load_identity(settings: PartySettings) -> Identity:
 
 def snapshot_folder(settings: PartySettings, study_hash: bytes) -> Path:
     """Where the encoded table of an approved study is."""
-    return settings.state / "snapshots" / study_hash.hex()
+    return _snapshots(settings) / study_hash.hex()
+
+
+def _snapshots(settings: PartySettings) -> Path:
+    return settings.state / "snapshots"
 
 
 def is_history_lost(settings: PartySettings) -> bool:
@@ -122,29 +128,30 @@ def reserve(settings: PartySettings, checked: CheckedStudy, *, now: int) -> None
     """Keeps the table as it was read, and reserves the study's cost.
 
     Guarantee: the room under the cap, and that the table has no other dataset's name, are checked again in the
-    transaction that reserves; every later answer uses this snapshot and no other.
+    transaction that reserves; every later answer uses this snapshot and no other. Of several processes that approve at
+    once each waits for its turn, so none replaces a snapshot that another has approved.
     """
     study, snapshot = checked.study, checked.snapshot
-    cap, folder = settings.cap, snapshot_folder(settings, study.digest())
-    ledger = Ledger.open(settings.state)
-    try:
-        _refuse_known(ledger.account(), study)
+    folder = snapshot_folder(settings, study.digest())
+    with one_at_a_time(identity_path(settings)), closing(Ledger.open(settings.state)) as ledger:
+        account = ledger.account()
+        _refuse_known(account, study)
+        _drop_strays(settings, account)
         save_snapshot(folder, snapshot)
-        ledger.approve(
-            study,
-            dataset=settings.dataset,
-            cost=checked.cost,
-            cap=cap,
-            snapshot=ledger.seal(snapshot.digest()),
-            source=checked.source,
-            now=now,
-        )
-    except SynodError:
-        if study.digest().hex() not in ledger.account().approvals:
-            drop_snapshot(folder)
-        raise
-    finally:
-        ledger.close()
+        try:
+            ledger.approve(
+                study,
+                dataset=settings.dataset,
+                cost=checked.cost,
+                cap=settings.cap,
+                snapshot=ledger.seal(snapshot.digest()),
+                source=checked.source,
+                now=now,
+            )
+        except SynodError:
+            if study.digest().hex() not in ledger.account().approvals:
+                drop_snapshot(folder)
+            raise
 
 
 def _refuse_known(account: Account, study: Study) -> None:
@@ -153,11 +160,17 @@ def _refuse_known(account: Account, study: Study) -> None:
         raise SynodError(Code.CONFLICT, f"{study.name} is in the ledger already ({known.state.value}).")
 
 
-def drop_ended_snapshots(settings: PartySettings, account: Account) -> None:
-    """Removes what a process left behind that was killed between a study's end and the end of its snapshot."""
-    for approval in account.approvals.values():
-        if approval.state is not ApprovalState.OPEN:
-            drop_snapshot(snapshot_folder(settings, bytes.fromhex(approval.study)))
+def drop_stray_snapshots(settings: PartySettings, ledger: Ledger) -> None:
+    """Removes what killed processes left behind: snapshots of studies that have ended, or were never approved."""
+    with one_at_a_time(identity_path(settings)):
+        _drop_strays(settings, ledger.account())
+
+
+def _drop_strays(settings: PartySettings, account: Account) -> None:
+    kept = {one.study for one in account.approvals.values() if one.state is ApprovalState.OPEN}
+    for folder in _snapshots(settings).glob("*"):
+        if folder.name not in kept:
+            drop_snapshot(folder)
 
 
 def rename_dataset(settings: PartySettings, old: str, new: str, *, now: int) -> None:

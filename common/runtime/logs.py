@@ -51,4 +51,6 @@ def write_defect(logger: str, error: BaseException) -> None:
 
 
 def _log_uncaught(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
-    logging.getLogger("synod").error("an exception that nobody caught", exc_info=(kind, error or kind(), trace))
+    if not issubclass(kind, SystemExit):  # by which a thread may end itself
+        told = kind, error or BaseException(), trace
+        logging.getLogger("synod").error("an exception that nobody caught", exc_info=told)

@@ -10,7 +10,7 @@ from fractions import Fraction
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -172,21 +172,28 @@ def _check_database(url: str) -> str:
         return url
     try:
         parts = urlsplit(url)
-        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        options = read_options(url)
         has_password = parts.password is not None or any("password" in key.lower() for key in options)
-        hosts = options.get("host", options.get("hostaddr", parts.netloc.rpartition("@")[2])).split(",")
+        places = (parts.netloc.rpartition("@")[2], options.get("host", ""), options.get("hostaddr", ""))
+        is_near = "service" not in options and all(_is_local(host) for hosts in places for host in hosts.split(","))
     except ValueError:
         raise RuleError("cannot be read as an address", TABLE_FORMS) from None
     if has_password:
         raise RuleError("must not have a password in it", ELSEWHERE)
     if parts.scheme != "postgresql" or parts.fragment or not url.startswith("postgresql://"):
         raise RuleError("must begin with duckdb: or postgresql://, and the table is another key", TABLE_FORMS)
-    if "sslmode" not in options and not all(_is_local(host) for host in hosts):
+    if "sslmode" not in options and not is_near:
         raise RuleError(
             "must say how the way to another machine is protected",
             "Add ?sslmode=verify-full&sslrootcert=/FILE to it: by default PostgreSQL goes on without encryption.",
         )
     return url
+
+
+def read_options(url: str) -> dict[str, str]:
+    """What an address has behind its question mark, as PostgreSQL reads it: a plus is a plus."""
+    parts = (part.partition("=") for part in urlsplit(url).query.split("&") if part)
+    return {unquote(key): unquote(value) for key, _, value in parts}
 
 
 def _is_local(host: str) -> bool:
@@ -247,7 +254,7 @@ def _split_source(value: Any) -> Any:
     if value.startswith(("duckdb:", "postgresql:")):
         url, mark, table = value.rpartition("#")
         return {"url": url, "table": table} if mark else {"url": value}
-    if re.match(r"[a-z0-9+]+://", value):
+    if "://" in value:  # never taken for a path, which errors quote: people write passwords into addresses
         raise RuleError("is the address of nothing that Synod reads", TABLE_FORMS)
     return Path(value)
 

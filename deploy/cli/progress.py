@@ -34,6 +34,7 @@ def _waits_for(study: pb.StudyStatus) -> str:
     for party in study.parties:
         if party.awaited:
             what = "answer" if party.enrolled else "approval" if party.not_approved else "enrolment"
+            what = "call" if party.name in study.gathering else what
             awaited.setdefault(what, []).append(party.name)
     told = [f"the {what} of {_list(names)}" for what, names in awaited.items()]
     return f", waits for {' and '.join(told)}" if told else ""

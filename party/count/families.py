@@ -23,8 +23,9 @@ Candidate = tuple[int, tuple[int, ...]]
 
 
 class FamilyCounter:
-    """Tables of many attribute-parent pairs over one table of rows. Memory: 2^22 cells or one table, and eight bytes
-    for each parent of one pair and row of a chunk, of 2^16 rows or as many as the largest table has cells.
+    """Tables of many attribute-parent pairs over one table of rows. Memory: 2^22 cells or one table, and for each row
+    of a chunk, of 2^16 rows or as many as the largest table has cells, every feature and eight bytes for each parent of
+    one pair.
     """
 
     def __init__(self, columns: Sequence[CodeColumn], sizes: Sequence[int]) -> None:

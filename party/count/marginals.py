@@ -22,6 +22,7 @@ Counts = NDArray[np.int64]
 
 CHUNK_ROWS = 2**16
 PACKED_ROWS = 2**22
+SLICE_ROWS = 2**16  # whole bytes of bits
 BLOCK_CELLS = 2**23
 MOST_PACKED = 8  # a table of more binary features has more conjunctions than a bincount is worth
 BINCOUNT = 24  # the time of a bincount, in conjunctions: measured
@@ -83,18 +84,12 @@ class PackedTable:
         """The features of the rows from `start` on, in this order, one line of bits each; and how many rows it has."""
         rows = min(PACKED_ROWS, self.rows - start)
         bits = np.zeros((len(order), max(1, -(-rows // 64)) * 8), dtype=np.uint8)
-        for line, feature in zip(bits, order.tolist(), strict=True):
-            line[: -(-rows // 8)] = np.packbits(self._columns[feature][start : start + rows].astype(bool))
+        for first in range(0, rows, SLICE_ROWS):
+            last = min(first + SLICE_ROWS, rows)
+            for line, feature in zip(bits, order.tolist(), strict=True):
+                some = self._columns[feature][start + first : start + last]
+                line[first // 8 : -(-last // 8)] = np.packbits(some.astype(bool))
         return bits, rows
-
-
-def count_families(table: PackedTable, children: NDArray[np.intp], parents: NDArray[np.intp]) -> Counts:
-    """The tables of binary features with their parents, as scores take them: (candidates, 2, 2^k).
-
-    `children` has one feature and `parents` one row of k others for each candidate.
-    """
-    tables = table.count_tables(np.column_stack([children, parents]))
-    return tables.reshape(len(children), 2, -1)
 
 
 def count_marginals(

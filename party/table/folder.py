@@ -5,6 +5,7 @@ Their rows follow each other in the order of the files' paths. Files whose colum
 
 import glob
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 
 import pyarrow as pa
@@ -29,7 +30,8 @@ def list_files(source: Path) -> list[Path]:
         found = [path for path in source.rglob(f"*{ENDING}") if not _is_hidden(path.relative_to(source))]
     else:
         root = Path(source.anchor)
-        found = [path for path in root.glob(str(source.relative_to(root))) if not _is_hidden(Path(path.name))]
+        plain = root.joinpath(*takewhile(lambda part: not glob.has_magic(part), source.relative_to(root).parts))
+        found = [path for path in root.glob(str(source.relative_to(root))) if not _is_hidden(path.relative_to(plain))]
     files = sorted(
         (path for path in found if path.is_file()), key=lambda path: path.as_posix().encode("utf-8", "surrogateescape")
     )

@@ -28,6 +28,8 @@ Bools = NDArray[np.bool_]
 
 def to_numbers(values: pa.Array, decimal: str = ".") -> NDArray[np.float64]:
     """Doubles, with NaN where there is no number; with a decimal comma, a text with a point in it is none."""
+    if pa.types.is_decimal(values.type):  # Arrow's cast to doubles is off by a last bit, that of texts is not
+        return to_numbers(to_texts(values))
     if _is_number(values.type):
         numbers = values.cast(pa.float64(), safe=False)  # beyond 2**53 is outside of every domain, rounded or not
         return np.asarray(numbers.fill_null(float("nan")).to_numpy(zero_copy_only=False))

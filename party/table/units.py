@@ -77,7 +77,7 @@ class UnitCounter:
     """Rows of each unit, in memory or in a file of `scratch` that has no name."""
 
     def __init__(self, rows: int, scratch: Path | None, *, coins: Coins) -> None:
-        self._hashes = NameHashes(coins=coins)
+        self._hashes, self._scratch = NameHashes(coins=coins), scratch
         (self._found,) = make_arrays([np.dtype(np.uint64)], rows, scratch)
         self._count = 0
         self.missing = 0
@@ -87,7 +87,9 @@ class UnitCounter:
         self.missing += names.null_count
         hashes = self._hashes.of(names.drop_null())
         if self._count + len(hashes) > len(self._found):
-            self._found = np.append(self._found, np.zeros(len(self._found) + len(hashes), dtype=np.uint64))
+            (larger,) = make_arrays([np.dtype(np.uint64)], 2 * len(self._found) + len(hashes), self._scratch)
+            larger[: self._count] = self._found[: self._count]
+            self._found = larger
         self._found[self._count : self._count + len(hashes)] = hashes
         self._count += len(hashes)
 

@@ -1,6 +1,7 @@
 """A console that is killed leaves the ledger as it was, or as it should be; and is stopped like any other command."""
 
 import signal
+from contextlib import closing
 from http.client import HTTPException
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -8,7 +9,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from synod.common.console.checks import Address
-from synod.party.approval import check_study, load_identity, reserve
+from synod.party.account import ApprovalState
+from synod.party.approval import check_study, drop_stray_snapshots, load_identity, reserve
+from synod.party.ledger import Ledger
 from tests.support.console_processes import Console, console
 from tests.support.consoles import NOW, House, Visitor, make_house
 from tests.support.daemons import CRASH_ENTRY
@@ -72,8 +75,12 @@ def test_killed_while_it_revokes(tmp_path: Path, point: str) -> None:
 
 
 def check_whole(house: House) -> None:
-    """The ledger opens, its chain holds, and the identity is there."""
+    """The ledger opens, its chain holds, the identity is there, and codes are kept of open studies alone."""
     assert house.kinds()[0] == "opened"
+    with closing(Ledger.open(house.settings.state)) as ledger:
+        drop_stray_snapshots(house.settings, ledger)
+        opened = [one.study for one in ledger.account().approvals.values() if one.state is ApprovalState.OPEN]
+    assert [folder.name for folder in (house.settings.state / "snapshots").glob("*")] == opened
     assert load_identity(house.settings).fingerprint
 
 

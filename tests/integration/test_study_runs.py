@@ -216,7 +216,7 @@ def test_abort_frees_what_was_reserved_and_not_spent(site: Site) -> None:
     assert "is not published" in fetched.stderr
 
 
-def test_a_party_that_never_comes_back_is_named_and_the_study_can_be_aborted(site: Site) -> None:
+def test_a_party_that_never_comes_back_is_named_and_nobody_pays_for_its_round(site: Site) -> None:
     site.start_curator()
     site.submit()
     site.start_parties("north", "valley")
@@ -226,16 +226,15 @@ def test_a_party_that_never_comes_back_is_named_and_the_study_can_be_aborted(sit
 
     def waits_for_valley() -> pb.StudyStatus | None:
         status = site.status()
-        awaited = [party.name for party in status.parties if party.awaited]
-        return status if status.label == "moments" and awaited == ["valley"] else None
+        return status if status.gathering == ["valley"] else None
 
-    status = until("the round waits for valley alone", waits_for_valley)
+    status = until("the first sum waits for valley alone", waits_for_valley)
     valley = party_status(status, "valley")
-    assert (status.state, status.round, status.rounds) == (pb.STUDY_STATE_RUNNING, 1, 2)
+    assert (status.label, status.rounds) == ("", 2)
     assert 0 < valley.last_seen <= valley.awaited_since <= time.time()
     told = run_synod("study", "status", site.study.name, "--config", site.paths.operator_config).stdout
-    assert "survey: running, round 1 of 2 (moments)" in told
-    assert "valley: waiting for its answer since 20" in told
+    assert "waits for the call of valley" in told
+    assert "valley: waiting for its call, before the next sum is asked, since 20" in told
     assert "north: done for now" in told
     as_json = run_synod("study", "status", "--json", "--config", site.paths.operator_config).stdout
     (described,) = json.loads(as_json)
@@ -244,7 +243,7 @@ def test_a_party_that_never_comes_back_is_named_and_the_study_can_be_aborted(sit
     with site.operator() as client:
         client.abort(site.study.name)
     site.await_closed(parties=["north", "harbour"])
-    assert [site.account(name).spent(name) for name in ("north", "harbour")] == [Cost.parse("epsilon:4/5")] * 2
+    assert [site.account(name).spent(name) for name in ("north", "harbour")] == [FREE] * 2
     assert site.account("valley").held("valley") == Cost.parse("epsilon:4/5")
     site.start_party("valley")
     site.await_closed(parties=["valley"])

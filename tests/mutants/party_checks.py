@@ -229,6 +229,8 @@ LEDGER = (
         "party/approval.py",
         f"{PARTY}/test_approval.py",
         ("a lost ledger is a new one", "history_lost=known", "history_lost=False"),
+        ("two approve at once", "with one_at_a_time(identity_path(settings)), closing(", "with closing("),
+        ("codes of a study that was never approved stay", "if folder.name not in kept:", "if False:"),
         ("a revoked study keeps its rows", "    drop_snapshot(snapshot_folder(settings, study_hash))\n", ""),
         (
             "the table is read for a study beyond the budget",

@@ -9,6 +9,7 @@ SOURCES = (
         "party/table/folder.py",
         "tests/unit/party/table/test_folder.py",
         ("a folder may change while it is read", "if _look(source) != before:", "if False:"),
+        ("a pattern takes hidden folders in", "_is_hidden(path.relative_to(plain))", "_is_hidden(Path(path.name))"),
         ("files of one table may differ", "if types.get(name) != others.get(name):", "if False:"),
     ),
     *edits_of(
@@ -62,5 +63,7 @@ SOURCES = (
         "tests/unit/common/runtime/test_source_settings.py",
         ("a password may be in an address", "if has_password:", "if False:"),
         ("rows may travel without encryption unsaid", 'if "sslmode" not in options and', "if False and"),
+        ("an address that is dialled is not looked at", 'options.get("hostaddr", "")', '""'),
+        ("an address is taken for a path", 'if "://" in value:', "if False:"),
     ),
 )

@@ -28,7 +28,7 @@ NO_CLUSTER = "needs a Kubernetes cluster; tests/unit/deploy/test_kubernetes.py h
 
 # Places of blocks, or places and one line of them.
 NOT_RUN: dict[str | tuple[str, str], str] = {
-    ("README.md: Two commands", "make test   # the test suite, under ten minutes"): "is the suite that this test is in",
+    ("README.md: Two commands", "make test"): "is the suite that this test is in",
     "docs/utility.md: These tables again": TOO_LONG,
     "docs/console.md: A party's console": ON_SCREEN,
     "docs/console.md: The curator operator's console": ON_SCREEN,

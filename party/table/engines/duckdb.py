@@ -15,8 +15,8 @@ SHUT = {
     "autoinstall_known_extensions": "false",
     "python_enable_replacements": "false",
 }
-# It would keep what it has read until most of the machine's memory is full.
-MODEST = {"memory_limit": "1GB"}
+# It would keep what it has read until most of the machine's memory is full, and then write rows beside the file.
+MODEST = {"memory_limit": "1GB", "temp_directory": ""}
 
 
 class DuckdbSession:
@@ -28,7 +28,11 @@ class DuckdbSession:
         import duckdb  # noqa: PLC0415  (an optional package)
 
         self._connection: Any = duckdb.connect(str(source.file), read_only=True, config={**SHUT, **MODEST})
-        self._connection.execute("SET TimeZone = 'UTC'")
+        try:
+            self._connection.execute("SET TimeZone = 'UTC'")
+        except BaseException:
+            self.close()
+            raise
 
     def schema(self, sql: str) -> pa.Schema:
         """The columns that a SELECT would give."""
@@ -40,8 +44,8 @@ class DuckdbSession:
 
     @staticmethod
     def is_plain(field: pa.Field) -> bool:
-        """Numbers of a fixed precision are exact in Arrow, too."""
-        tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+        """Numbers and booleans; those of a fixed precision come as text, since all their digits count."""
+        tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
         return any(test(field.type) for test in tests)
 
     def close(self) -> None:

@@ -6,12 +6,12 @@ The password is put into the address in memory, for libpq alone; it is in no att
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
+from urllib.parse import quote, urlsplit
 
 import pyarrow as pa
 
 from synod.common.runtime.errors import invalid
-from synod.common.runtime.settings import Database
+from synod.common.runtime.settings import Database, read_options
 
 PLAIN = {b"int2", b"int4", b"int8", b"float4", b"float8", b"bool"}
 # A server that does not answer is given up, before the rows and in the middle of them.
@@ -39,9 +39,13 @@ class PostgresqlSession:
         from adbc_driver_postgresql import dbapi  # noqa: PLC0415  (an optional package)
 
         self._connection: Any = dbapi.connect(_address(source), autocommit=False)
-        with closing(self._connection.cursor()) as cursor:
-            for statement in BEFORE:
-                cursor.execute(statement)
+        try:
+            with closing(self._connection.cursor()) as cursor:
+                for statement in BEFORE:
+                    cursor.execute(statement)
+        except BaseException:
+            self.close()
+            raise
 
     def schema(self, sql: str) -> pa.Schema:
         """The columns that a SELECT would give, if this user may run it."""
@@ -71,11 +75,11 @@ class PostgresqlSession:
 
 def _address(source: Database) -> str:
     parts = urlsplit(source.url)
-    options = {**USUAL, **dict(parse_qsl(parts.query, keep_blank_values=True)), **ALWAYS}
+    options = {**USUAL, **read_options(source.url), **ALWAYS}
     if source.password_file is not None:
         options["password"] = _read_password(source)
     written = "&".join(f"{key}={quote(value, safe='')}" for key, value in options.items())
-    return urlunsplit(("postgresql", parts.netloc, parts.path or "/", written, ""))
+    return f"postgresql://{parts.netloc}{parts.path or '/'}?{written}"
 
 
 def _read_password(source: Database) -> str:

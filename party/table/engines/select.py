@@ -7,12 +7,12 @@ Of a moment in time it is what a clock in UTC shows. What the values mean is dec
 
 import hashlib
 from collections.abc import Callable, Sequence
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 
 from synod.common.runtime.errors import invalid
-from synod.common.runtime.settings import Database
+from synod.common.runtime.settings import Database, read_options
 
 PLACES = ("host", "hostaddr", "port", "dbname")
 
@@ -56,7 +56,7 @@ def quote_name(name: str) -> str:
 def digest_database(source: Database) -> bytes:
     """Where the table is, whoever asks for it and however the way there is protected."""
     parts = urlsplit(source.url)
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    options = read_options(source.url)
     server = [parts.netloc.rpartition("@")[2], parts.path, *(options.get(key, "") for key in PLACES)]
     place = [str(source.file.resolve())] if source.file else server
     return hashlib.sha256("\0".join([*place, asked(source)]).encode("utf-8", "surrogateescape")).digest()

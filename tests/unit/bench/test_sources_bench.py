@@ -22,7 +22,8 @@ def peaks_may_begin_anew() -> None:
 def test_all_sources_find_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "PIECE_ROWS", 1000)
     found = {}
-    for name, (write, _) in SOURCES.items():
+    for name in ("csv", "parquet", "duckdb"):
+        write, _ = SOURCES[name]
         write(tmp_path / f"table.{name}", ROWS)
         found[name] = measure_source(name, tmp_path / f"table.{name}", ROWS)
     assert len({figures["digest"] for figures in found.values()}) == 1

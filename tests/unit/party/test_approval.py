@@ -2,9 +2,13 @@
 
 import errno
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
+from threading import Event
 from typing import Any, BinaryIO
+from unittest import mock
 
 import pytest
 
@@ -17,7 +21,7 @@ from synod.common.study.study import Study
 from synod.party.account import ApprovalState
 from synod.party.approval import (
     check_study,
-    drop_ended_snapshots,
+    drop_stray_snapshots,
     identity_path,
     initialize,
     reserve,
@@ -33,6 +37,7 @@ from tests.support.studies import make_study
 
 HEADER = "sex,age,income,ward"
 LINES = ("F,30,500,a", "M,40,,b", "F,50,1000,c")
+WAIT_SECONDS, SHORT_SECONDS = 60, 0.5
 
 
 def write_table(settings: PartySettings, lines: tuple[str, ...] = LINES) -> None:
@@ -309,19 +314,56 @@ def test_there_must_be_something_to_revoke(settings: PartySettings) -> None:
     assert kinds(settings) == ["opened", "approved", "revoked"]
 
 
-def test_a_snapshot_that_outlived_its_study_is_removed_and_others_stay(settings: PartySettings) -> None:
-    """Whoever ended the study was killed before the snapshot was gone; another process is just approving a third."""
+def test_only_snapshots_of_open_studies_stay(settings: PartySettings) -> None:
+    """Whoever ended one study was killed before its snapshot was gone, and whoever approved another before it had."""
     initialize(settings, spent=None, now=1)
-    studies = [study_for(settings, name=name, epsilon="0.1") for name in ("ended", "open", "approving")]
+    studies = [study_for(settings, name=name, epsilon="0.1") for name in ("ended", "open", "killed")]
     folders = [snapshot_folder(settings, study.digest()) for study in studies]
     for study in studies[:2]:
         approve(settings, study, now=2)
     folders[2].mkdir()
     ledger = Ledger.open(settings.state)
     ledger.end_study(studies[0].digest(), ApprovalState.REVOKED, now=3)
-    drop_ended_snapshots(settings, ledger.account())
-    assert [folder.exists() for folder in folders] == [False, True, True]
+    drop_stray_snapshots(settings, ledger)
     ledger.close()
+    assert [folder.exists() for folder in folders] == [False, True, False]
+    folders[2].mkdir()
+    approve(settings, study_for(settings, name="next", epsilon="0.1"), now=4)
+    assert [folder.exists() for folder in folders] == [False, True, False]
+
+
+def test_of_two_who_approve_at_once_the_second_leaves_the_first_ones_snapshot(settings: PartySettings) -> None:
+    """Both have read the table, which changed in between; the first is stopped before its ledger's transaction."""
+    initialize(settings, spent=None, now=1)
+    study = study_for(settings)
+    first = check_study(settings, study)
+    file_of(settings).write_text(file_of(settings).read_text().replace("F,", "M,"))
+    second = check_study(settings, study)
+    assert first.snapshot.digest() != second.snapshot.digest()
+    saved, go_on = Event(), Event()
+    honest = Ledger.approve
+
+    def approve_late(ledger: Ledger, *arguments: Any, **named: Any) -> None:
+        saved.set()
+        assert go_on.wait(WAIT_SECONDS)
+        honest(ledger, *arguments, **named)
+
+    with ThreadPoolExecutor(2) as pool:
+        with mock.patch.object(Ledger, "approve", approve_late):
+            early = pool.submit(reserve, settings, first, now=2)
+            assert saved.wait(WAIT_SECONDS)
+            late = pool.submit(reserve, settings, second, now=2)
+            done, _ = wait([late], timeout=SHORT_SECONDS)
+            go_on.set()
+            early.result(WAIT_SECONDS)
+        assert not done, "the second did not wait for its turn"
+        with pytest.raises(SynodError, match="is in the ledger already"):
+            late.result(WAIT_SECONDS)
+    with closing(Ledger.open(settings.state)) as ledger:
+        (approval,) = ledger.account().approvals.values()
+        load_snapshot(
+            snapshot_folder(settings, study.digest()), study, bytes.fromhex(approval.snapshot), seal=ledger.seal
+        )
 
 
 # Persons

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from synod.common.runtime.errors import Code, SynodError
-from synod.common.runtime.settings import Database, PartySettings, load_settings, read_source
+from synod.common.runtime.settings import Database, PartySettings, load_settings, read_options, read_source
 from tests.support.keys import pinned
 
 SECRET = "Zachariah"
@@ -84,7 +84,17 @@ REMOTE = ("db.example.org", "10.0.0.1:5432", "localhost,db.example.org", "[fe80:
 def test_another_machine_does(tmp_path: Path, host: str) -> None:
     assert "sslmode=verify-full" in refusal(tmp_path, f"postgresql://reader@{host}/hospital#t").hint
     assert load(tmp_path, f"postgresql://reader@{host}/hospital?sslmode=require#t")
-    assert "sslmode" in refusal(tmp_path, "postgresql://localhost/hospital?hostaddr=10.0.0.1#t").hint
+
+
+@pytest.mark.parametrize("options", ["hostaddr=10.0.0.1", "host=localhost&hostaddr=10.0.0.1", "service=prod"])
+def test_whatever_says_where_it_is_counts(tmp_path: Path, options: str) -> None:
+    assert "sslmode" in refusal(tmp_path, f"postgresql://localhost/hospital?{options}#t").hint
+    assert load(tmp_path, f"postgresql://localhost/hospital?{options}&sslmode=require#t")
+
+
+def test_options_are_read_as_postgresql_reads_them() -> None:
+    url = "postgresql:///hospital?sslrootcert=/etc/a+b%20c.pem&sslmode="
+    assert read_options(url) == {"sslrootcert": "/etc/a+b c.pem", "sslmode": ""}
 
 
 PASSWORDS = (
@@ -107,6 +117,11 @@ BROKEN: dict[str, tuple[Any, str]] = {
     "both": ({"url": SAFE, "table": "t", "query": "q"}, "source: must have one of"),
     "no file": ("duckdb:#t", "source.url: must begin with"),
     "another engine": (f"mysql://u:{SECRET}@h/d#t", "source: is the address of nothing that Synod reads"),
+    "another spelling": (f"PostgreSQL://u:{SECRET}@h/d#t", "source: is the address of nothing that Synod reads"),
+    "another kind of address": (
+        f"jdbc:postgresql://h/d?user=u&password={SECRET}",
+        "source: is the address of nothing that Synod reads",
+    ),
     "no address": (f"postgresql:{SECRET}#t", "source.url: must begin with"),
     "a broken address": (f"postgresql://[{SECRET}/d#t", "source.url: cannot be read as an address"),
     "a sign in a password": (f"postgresql://u:{SECRET}#x@h/d#t", "source.url: must"),

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from synod.party.count import bits as bitcount
 from synod.party.count import marginals as counting
-from synod.party.count.marginals import Column, PackedTable, count_families, count_marginals
+from synod.party.count.marginals import Column, PackedTable, count_marginals
 
 
 def count_slowly(columns: Sequence[Column], sizes: Sequence[int], features: tuple[int, ...]) -> list[int]:
@@ -70,6 +69,7 @@ def test_chunks_blocks_and_buffers_change_nothing(
     monkeypatch.setattr(counting, "BLOCK_CELLS", 160)
     monkeypatch.setattr(counting, "CHUNK_ROWS", 701)
     monkeypatch.setattr(counting, "PACKED_ROWS", 1024)
+    monkeypatch.setattr(counting, "SLICE_ROWS", 104)
     check(columns, sizes, [*combinations(range(9), 4), (9, 10), (0, 10, 3), (10,)])
 
 
@@ -121,13 +121,3 @@ def test_no_rows_and_no_sets() -> None:
     ]
     assert count_marginals(draw_codes(0, 5, [2, 2]), [2, 2], []) == []
     assert PackedTable(draw_codes(0, 5, [2, 2])).count_tables(np.empty((0, 2), dtype=np.intp)).shape == (0, 4)
-
-
-def test_families_have_the_child_first() -> None:
-    columns = draw_codes(9, 250, [2] * 6)
-    children: NDArray[np.intp] = np.array([3, 0, 5])
-    parents: NDArray[np.intp] = np.array([[0, 1], [4, 5], [2, 1]])
-    tables = count_families(PackedTable(columns), children, parents)
-    assert tables.shape == (3, 2, 4)
-    for table, child, others in zip(tables, children.tolist(), parents.tolist(), strict=True):
-        assert table.ravel().tolist() == count_slowly(columns, [2] * 6, (child, *others))

@@ -42,6 +42,11 @@ def test_rows_follow_the_order_of_the_paths(lake: Path) -> None:
 def test_a_pattern_is_the_files_that_it_matches(lake: Path) -> None:
     assert read(lake / "[bc].parquet", study_of(3, AGE)) == [[3, 4, 5]]
     assert read(lake / "**" / "a.parquet", study_of(1, AGE)) == [[0]]
+    assert read(lake / "**" / "*.parquet", study_of(5, AGE)) == [[0, 1, 3, 4, 5]]
+
+
+def test_a_folder_that_is_named_is_no_hidden_one(lake: Path) -> None:
+    assert read(lake / "_temporary" / "*.parquet", study_of(1, AGE)) == [[9]]
 
 
 def test_a_file_that_is_named_like_a_pattern_is_that_file(tmp_path: Path) -> None:

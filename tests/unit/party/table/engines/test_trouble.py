@@ -3,18 +3,23 @@
 import logging
 import sys
 import traceback
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from synod.common.crypto.identity import Identity
+from synod.common.protocol.queries.marginals import SumMarginals
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.settings import Database, PartySettings
 from synod.common.study.study import Study
 from synod.party.approval import check_study, identity_path, initialize, reserve, snapshot_folder
+from synod.party.count.tables import exact_counts
 from synod.party.ledger import Ledger
 from synod.party.table.encode import TableError
+from synod.party.table.engines.duckdb import DuckdbSession
+from synod.party.table.snapshot import load_snapshot
 from synod.party.table.source import read_header
 from tests.support.databases import OWNER, PASSWORD, READER, Server, duckdb_file, duckdb_table
 from tests.support.parties import make_settings
@@ -178,10 +183,32 @@ def test_a_server_that_goes_away_in_the_middle(
 def test_a_table_that_changes_after_approval_changes_nothing(settings: PartySettings, postgresql: Server) -> None:
     source = postgresql.table(COLUMNS, ROWS)
     study = approve(settings, source)
-    folder = snapshot_folder(settings, study.digest())
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
     postgresql.run(f"UPDATE {source.table} SET sex = '{CANARY}'", f"DROP TABLE {source.table}")
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    with closing(Ledger.open(settings.state)) as ledger:
+        (approval,) = ledger.account().approvals.values()
+        folder, sealed = snapshot_folder(settings, study.digest()), bytes.fromhex(approval.snapshot)
+        kept = load_snapshot(folder, study, sealed, seal=ledger.seal)
+    assert exact_counts(SumMarginals(((0,),)), study, kept.columns).tolist() == [2, 1], "as it was approved"
+
+
+def test_an_address_may_leave_the_host_to_its_options(postgresql: Server) -> None:
+    source = postgresql.table(COLUMNS, ROWS)
+    url = f"postgresql:///postgres?host={postgresql.folder}&user={READER}"
+    assert read_header(source.model_copy(update={"url": url})) == ["sex", "age", "income", "ward"]
+
+
+def test_nothing_is_written_beside_a_file_of_duckdb(settings: PartySettings, tmp_path: Path) -> None:
+    source = duckdb_table(tmp_path, COLUMNS, ROWS)
+    assert source.file is not None
+    folder = source.file.parent
+    with closing(DuckdbSession(source)) as session:
+        session._connection.execute("SET memory_limit = '60MB'")
+        before = sorted(folder.rglob("*"))
+        many = "SELECT i * 7919 % 5000011 AS a, repeat('x', 40) || i AS b FROM range(2000000) AS t(i) ORDER BY a"
+        with pytest.raises(Exception, match=r"[Mm]emory|temp"):
+            next(session.batches(many, 1000))
+        assert sorted(folder.rglob("*")) == before
+    assert sorted(folder.rglob("*")) == before
 
 
 def test_another_user_or_protection_is_the_same_dataset(settings: PartySettings, postgresql: Server) -> None:
