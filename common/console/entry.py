@@ -19,12 +19,13 @@ ENTER_PATH = "/enter"
 @dataclass(slots=True)
 class Session:
     """One browser that has entered. `forms` are the tokens of the forms that it was shown and has not sent, with the
-    path that each is for.
+    path that each is for; `note` is what the last action did and no page has said yet, with the page that it is for.
     """
 
     key: str = field(repr=False)
     last_used: float
     forms: OrderedDict[str, str] = field(default_factory=OrderedDict, repr=False)
+    note: tuple[str, str] = field(default=("", ""), repr=False)
 
     def give_form(self, path: str) -> str:
         """The token of a new form for this path; of very many, the oldest are forgotten."""
@@ -40,6 +41,14 @@ class Session:
         Guarantee: no form counts twice, and none counts for another path than it was shown for.
         """
         return self.forms.pop(token, None) == path
+
+    def take_note(self, path: str) -> str:
+        """What the last action did, for the page of this path, once; empty where there is nothing to say."""
+        kept, told = self.note
+        if kept != path:
+            return ""
+        self.note = ("", "")
+        return told
 
 
 class Entrance:
@@ -70,6 +79,7 @@ class Entrance:
 
         Guarantee: a link opens one session, once, within ten minutes.
         """
+        self._end_idle()
         if not self._token or not hmac.compare_digest(token.encode(), self._token.encode()):
             return "This link is not the one that the console printed last."
         if self._is_used:
@@ -83,17 +93,20 @@ class Entrance:
 
     def find(self, key: str, *, counts: bool = True) -> Session | None:
         """The session of this key, if it is open. A look that `counts` keeps it open; after a while without one it is
-        over, and a new link is printed.
+        over, and whoever looks next, with any key or none, has a new link printed.
         """
+        self._end_idle()
         session = self._session
         if session is None or not hmac.compare_digest(key.encode(), session.key.encode()):
-            return None
-        if self._clock() - session.last_used > self._idle:
-            self.leave()
             return None
         if counts:
             session.last_used = self._clock()
         return session
+
+    def _end_idle(self) -> None:
+        """Before any key is looked at: a browser that has lost its cookie cannot show one."""
+        if self._session is not None and self._clock() - self._session.last_used > self._idle:
+            self.leave()
 
     def leave(self) -> None:
         """Ends the session; whoever wants to go on enters with a new link."""

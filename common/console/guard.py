@@ -15,7 +15,7 @@ from starlette.datastructures import FormData, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from synod.common.console.checks import Address, is_from_elsewhere, is_own_host, is_own_origin
@@ -95,8 +95,7 @@ class Guard:
             return None
         await self._look_at_form(request, session)
         if path == LEAVE_PATH:
-            self.entrance.leave()
-            return RedirectResponse("/", 303)
+            return self._leave(request)
         return None
 
     def _enter(self, request: Request) -> Response:
@@ -113,6 +112,13 @@ class Guard:
         )
         return page
 
+    def _leave(self, request: Request) -> Response:
+        self.entrance.leave()
+        del request.state.session
+        page = self._refuse(request, 200, "You have left. A new link is printed where the console was started.")
+        page.delete_cookie(self._cookie)
+        return page
+
     async def _look_at_form(self, request: Request, session: Session) -> None:
         if request.method != "POST":
             raise _No(405, "This console does not know such a request.")
@@ -127,7 +133,11 @@ class Guard:
             raise _No(400, "That is no form of this console. Nothing was done.") from None
         token = form.get(FORM_FIELD)
         if not isinstance(token, str) or not session.take_form(token, request.scope["path"]):
-            raise _No(403, "This form was sent already, or is too old. Nothing was done; load the page again.")
+            raise _No(
+                403,
+                "This form was sent already, or is too old. This time nothing was done; load its page again to see "
+                "what the first one did.",
+            )
         request.state.form = form
 
 

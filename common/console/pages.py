@@ -11,12 +11,13 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from synod.common.console.guard import FORM_FIELD, LEAVE_PATH, session_of
 from synod.common.runtime.errors import Code, SynodError
+from synod.common.runtime.logs import write_defect
 
 HERE = Path(__file__).parent
 STATUSES = {
@@ -24,8 +25,12 @@ STATUSES = {
     Code.REFUSED: 403,
     Code.NOT_FOUND: 404,
     Code.CONFLICT: 409,
+    Code.NOT_READY: 409,
+    Code.ABORTED: 409,
     Code.UNREACHABLE: 502,
     Code.UNAUTHENTICATED: 502,
+    Code.NOT_ON_ROSTER: 502,
+    Code.CHECK_FAILED: 502,
     Code.STORAGE: 503,
     Code.INTERNAL: 500,
 }
@@ -51,6 +56,11 @@ class Pages:
         )
         return HTMLResponse(content, status)
 
+    def move(self, request: Request, path: str, told: str) -> Response:
+        """After an action: to a page that says once what it did, and can be loaded again without doing it again."""
+        session_of(request).note = (path, told)
+        return RedirectResponse(path, 303)
+
     def render(self, template: str, **values: Any) -> str:
         """A part of a page, without a form."""
         return self._environment.get_template(template).render(**values)
@@ -71,10 +81,11 @@ class Pages:
 
         def explain(request: Request, error: Exception) -> Response:
             assert isinstance(error, SynodError)
-            return self.say(request, STATUSES.get(error.code, 400), error.sentence, error.hint)
+            return self.say(request, STATUSES[error.code], error.sentence, error.hint)
 
         def confess(request: Request, error: Exception) -> Response:
-            # An exception's text may hold a value of the table, so its kind alone is shown.
+            # An exception's text may hold a value of the table, so its kind alone is shown, and its frames are written.
+            write_defect("synod.console", error)
             return self.say(request, 500, f"A defect: {type(error).__name__}.", "Please report it.")
 
         def miss(request: Request, _: Exception) -> Response:

@@ -12,14 +12,17 @@ from cryptography import x509
 from synod.common.console.checks import LOOPBACK_NAMES, Address
 from synod.common.runtime.errors import Code, SynodError, invalid, refused
 
+USUAL = "127.0.0.1:0"
+ANSWER_SECONDS = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Where the operator wants it: `listen` is HOST:PORT, `path` a Unix socket in its place; a certificate and its key
-    for TLS, and whether other machines may connect.
+    """Where the operator wants it: `listen` is HOST:PORT, and a free port of loopback if it is None; `path` is a Unix
+    socket in its place; a certificate and its key for TLS, and whether other machines may connect.
     """
 
-    listen: str = "127.0.0.1:0"
+    listen: str | None = None
     path: Path | None = None
     certificate: Path | None = None
     key: Path | None = None
@@ -28,25 +31,38 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A socket that listens, the address that browsers use, and TLS if it is there."""
+    """A socket that listens, the address that browsers use, TLS if it is there, and the whole path of a Unix socket."""
 
     socket: socket.socket
     address: Address
     tls: ssl.SSLContext | None = None
+    path: Path | None = None
+
+    def close(self) -> None:
+        """Listens no longer, and leaves no Unix socket behind."""
+        self.socket.close()
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
 
 
 def take_place(wanted: Wanted) -> Place:
     """Opens the socket.
 
     Guarantee: another address than loopback is refused without the flag and without TLS; a Unix socket is its owner's
-    alone.
+    alone, and none at which somebody answers is taken away.
     """
+    _check_together(wanted)
     if (wanted.certificate is None) != (wanted.key is None):
         raise invalid("TLS needs a certificate and its key.", "Give both `--certificate` and `--key`.")
     if wanted.path is not None:
-        return Place(_open_path(wanted.path), Address("http", tuple(reversed(LOOPBACK_NAMES[:2])), None))
-    host, port = _read_listen(wanted.listen)
+        path = wanted.path.resolve()
+        return Place(_open_path(path), Address("http", tuple(reversed(LOOPBACK_NAMES[:2])), None), path=path)
+    host, port = _read_listen(USUAL if wanted.listen is None else wanted.listen)
     is_local = _is_loopback(host)
+    if is_local and wanted.beyond:
+        raise invalid(
+            f"no other machine reaches {host}.", "Leave out `--beyond-loopback`, or give another `--listen` with it."
+        )
     if not is_local and not wanted.beyond:
         raise refused(
             f"{host} can be reached from other machines.",
@@ -60,6 +76,22 @@ def take_place(wanted: Wanted) -> Place:
     names = _names_of(wanted.certificate) if wanted.certificate and not is_local else _local_names(host)
     listening = _open_port(host, port)
     return Place(listening, Address("https" if tls else "http", names, listening.getsockname()[1]), tls)
+
+
+def _check_together(wanted: Wanted) -> None:
+    """Refuses what contradicts a Unix socket: whoever gives both expects something that would not be there."""
+    given = {
+        "--listen": wanted.listen is not None,
+        "--certificate": wanted.certificate is not None,
+        "--key": wanted.key is not None,
+        "--beyond-loopback": wanted.beyond,
+    }
+    beside = [name for name, is_given in given.items() if is_given]
+    if wanted.path is not None and beside:
+        raise invalid(
+            f"`--socket` listens on no port and without TLS, so `{beside[0]}` does not go with it.",
+            f"Leave out `--socket` or `{beside[0]}`.",
+        )
 
 
 def _read_listen(text: str) -> tuple[str, int]:
@@ -93,10 +125,14 @@ def _open_port(host: str, port: int) -> socket.socket:
 
 def _open_path(path: Path) -> socket.socket:
     """The socket is made under a mask that keeps everybody else out from its first moment."""
+    if _is_answered(path):
+        raise SynodError(
+            Code.CONFLICT, f"somebody listens on {path} already.", "Stop that console, or choose another `--socket`."
+        )
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     before = os.umask(0o177)
     try:
-        if path.is_socket():
+        if path.is_socket():  # a killed console left it behind
             path.unlink()
         listening.bind(str(path))
         listening.listen()
@@ -108,6 +144,18 @@ def _open_path(path: Path) -> socket.socket:
     finally:
         os.umask(before)
     return listening
+
+
+def _is_answered(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+        caller.settimeout(ANSWER_SECONDS)
+        try:
+            caller.connect(str(path))
+        except TimeoutError:
+            return True  # its queue is full, so somebody has it
+        except OSError:
+            return False
+    return True
 
 
 def _load_tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:

@@ -2,6 +2,7 @@
 because a link is in one of them.
 """
 
+import secrets
 import time
 from collections.abc import Callable, Sequence
 
@@ -29,10 +30,11 @@ def make_server(
 ) -> uvicorn.Server:
     """A server over an open socket; `run(sockets=[...])` of it serves. Its first link is announced here.
 
-    Guarantee: the cookie is named after the console and its port, because a browser sends cookies to every port.
+    Guarantee: the cookie is named after the console and its port, because a browser sends cookies to every port. Behind
+    a Unix socket the port is another's, so that a name is drawn.
     """
     entrance = Entrance(place.address.base, clock=clock, announce=announce, idle_seconds=idle_seconds)
-    cookie = f"synod-{name}-{place.address.port or 'socket'}"
+    cookie = f"synod-{name}-{place.address.port or f'socket-{secrets.token_hex(4)}'}"
     guarded = Guard(pages.application(routes), entrance, place.address, cookie=cookie, refuse=pages.say)
     entrance.open()
     tls = place.tls
@@ -61,4 +63,4 @@ def serve_console(
     except KeyboardInterrupt:
         pass
     finally:
-        place.socket.close()
+        place.close()

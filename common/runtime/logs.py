@@ -42,6 +42,14 @@ def start_logging() -> None:
     sys.unraisablehook = lambda raised: _log_uncaught(raised.exc_type, raised.exc_value, raised.exc_traceback)
 
 
+def write_defect(logger: str, error: BaseException) -> None:
+    """The same line of an exception that was caught and never should have been, for a program that keeps no log."""
+    raised = (type(error), error, error.__traceback__)
+    record = logging.LogRecord(logger, logging.ERROR, "", 0, "a defect", None, raised)
+    sys.stderr.write(f"{JsonLines().format(record)}\n")
+    sys.stderr.flush()
+
+
 def _log_uncaught(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
     if not issubclass(kind, SystemExit):  # by which a thread may end itself
         told = kind, error or BaseException(), trace

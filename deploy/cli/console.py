@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from synod.common.console.place import Place
 
 OPTIONS = (
-    click.option("--listen", default="127.0.0.1:0", show_default=True, metavar="HOST:PORT",
+    click.option("--listen", show_default="127.0.0.1:0", metavar="HOST:PORT",
                  help="Where to listen; the port 0 takes a free one."),
     click.option("--socket", "path", type=click.Path(path_type=Path), metavar="PATH",
                  help="Listen on a Unix socket, for its owner alone, in place of a port."),
@@ -44,7 +44,7 @@ def place_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @command
 def party_console(
     config: Path,
-    listen: str,
+    listen: str | None,
     path: Path | None,
     certificate: Path | None,
     key: Path | None,
@@ -52,14 +52,14 @@ def party_console(
     idle_minutes: int,
 ) -> None:
     """Read, approve and revoke studies in a browser: prints a link that is good once, and serves until stopped."""
-    place = _take_place(listen, path, certificate, key, beyond=beyond_loopback)
+    _require_packages()
     from synod.common.console.serve import serve_console  # noqa: PLC0415  (optional packages)
     from synod.party.console.routes import PartyConsole, make_pages  # noqa: PLC0415
 
     settings = read_settings(config)
     pages = make_pages(settings)
     console = PartyConsole(lambda: read_settings(config), pages, clock=time.time)
-    _settle(place)
+    place = _take_place(listen, path, certificate, key, beyond=beyond_loopback)
     serve_console("party", pages, console.routes(), place, announce=_announce, idle_seconds=60 * idle_minutes)
 
 
@@ -74,7 +74,7 @@ def party_console(
 def curator_console(
     config: Path,
     curator_config: Path | None,
-    listen: str,
+    listen: str | None,
     path: Path | None,
     certificate: Path | None,
     key: Path | None,
@@ -82,19 +82,19 @@ def curator_console(
     idle_minutes: int,
 ) -> None:
     """Submit and watch studies in a browser: prints a link that is good once, and serves until stopped."""
-    place = _take_place(listen, path, certificate, key, beyond=beyond_loopback)
+    _require_packages()
     from synod.common.console.serve import serve_console  # noqa: PLC0415  (optional packages)
     from synod.deploy.console.routes import CuratorConsole, make_pages  # noqa: PLC0415
 
     settings = load_settings(OperatorSettings, config)
     curator = load_settings(CuratorSettings, curator_config) if curator_config else None
     pages = make_pages(settings)
-    with CuratorConsole(settings, curator, pages, clock=time.time) as console:
-        _settle(place)
+    with CuratorConsole(settings, curator, pages) as console:
+        place = _take_place(listen, path, certificate, key, beyond=beyond_loopback)
         serve_console("curator", pages, console.routes(), place, announce=_announce, idle_seconds=60 * idle_minutes)
 
 
-def _take_place(listen: str, path: Path | None, certificate: Path | None, key: Path | None, *, beyond: bool) -> "Place":
+def _require_packages() -> None:
     require_assertions()
     try:
         import jinja2  # noqa: F401, PLC0415  (an optional package)
@@ -105,17 +105,22 @@ def _take_place(listen: str, path: Path | None, certificate: Path | None, key: P
         raise invalid(
             f"the console needs {error.name}, which is not installed.", "Install Synod's extra `console`."
         ) from None
-    from synod.common.console.place import Wanted, take_place  # noqa: PLC0415
-
-    return take_place(Wanted(listen, path, certificate, key, beyond))
 
 
-def _settle(place: "Place") -> None:
-    """SIGTERM ends a console as Ctrl-C does, with the exit code 0."""
+def _take_place(
+    listen: str | None, path: Path | None, certificate: Path | None, key: Path | None, *, beyond: bool
+) -> "Place":
+    """The last step before it serves, so that a wrong configuration takes no place. SIGTERM ends a console as Ctrl-C
+    does, with the exit code 0.
+    """
+    from synod.common.console.place import Wanted, take_place  # noqa: PLC0415  (optional packages)
+
+    place = take_place(Wanted(listen, path, certificate, key, beyond))
     signal.signal(signal.SIGTERM, lambda *_: None)
-    if place.address.port is None:
-        path = place.socket.getsockname()
-        _tell(f"It listens on {path}. Forward a port to it, such as with ssh -L 8080:{path}, and put it into the link.")
+    if place.path is not None:
+        told = f"Forward a port to it, such as with ssh -L 8080:{place.path}, and put it into the link."
+        _tell(f"It listens on {place.path}. {told}")
+    return place
 
 
 def _announce(link: str) -> None:

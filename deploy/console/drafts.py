@@ -10,10 +10,21 @@ from synod.common.runtime.errors import Code, SynodError, invalid
 from synod.common.runtime.yamltext import read_yaml
 from synod.common.study.promise import name_budget
 from synod.common.study.study import Study, parse_study
-from synod.deploy.cli.advice import advice_document
 from synod.deploy.cli.forecast import forecast_document
-from synod.deploy.study.advice import advise_on
+from synod.deploy.study.advice import Way, advise_on
 from synod.deploy.study.forecast import remark_on
+from synod.deploy.study.rehearsal import Rehearsal
+from synod.deploy.study.wording import (
+    CHANGES,
+    FIGURES,
+    METHODS,
+    changes_beside,
+    column_verdicts,
+    figures_of,
+    methods_beside,
+    rehearsal_lines,
+    time_line,
+)
 from synod.party.inbox.views import promises_of, view_column
 
 ORIGIN = "the study"
@@ -22,10 +33,13 @@ MOST_DRAFTS = 8
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A study as it was written, and resolved: what its hash is of, and what would be submitted."""
+    """A study as it was written, and resolved: what its hash is of, and what would be submitted; with the advice on it,
+    if that was asked for.
+    """
 
     written: Study
     resolved: Study
+    advice: dict[str, Any] | None = None
 
     @property
     def hash(self) -> str:
@@ -46,7 +60,7 @@ def read_draft(content: bytes) -> Draft:
 
 
 def describe_draft(draft: Draft) -> dict[str, Any]:
-    """What the page shows: promises, columns, plan, and the forecast without a rehearsal."""
+    """What the page shows: promises, columns, plan, and the forecast, with advice if there is some."""
     study = draft.resolved
     plan = plan_study(study)
     return {
@@ -58,13 +72,41 @@ def describe_draft(draft: Draft) -> dict[str, Any]:
         "steps": [
             (step.label, step.phase, step.kind.value, len(step.answerers), step.cost.describe()) for step in plan.steps
         ],
+        "advice": draft.advice,
         "forecast": forecast_document(study, remark_on(study, None), None),
     }
 
 
 def describe_advice(draft: Draft) -> dict[str, Any]:
     """The rehearsal of the study, the other methods beside it, and one recommendation; takes seconds to minutes."""
-    return advice_document(draft.resolved, advise_on(draft.written, compare=True))
+    study, advice = draft.resolved, advise_on(draft.written, compare=True)
+    own = advice.own.rehearsal
+    return {
+        "recommendation": advice.recommendation,
+        "figures": FIGURES,
+        "lines": list(rehearsal_lines(advice)),
+        "columns": [] if own is None else _tell_columns(own),
+        "tables": [
+            (title, heading, [(name, *_tell_way(way)) for name, way in ways])
+            for title, heading, ways in (
+                (METHODS, "method", methods_beside(study, advice)),
+                (CHANGES, "change", changes_beside(advice)),
+            )
+            if ways
+        ],
+        "time": "" if own is None else time_line(study, own),
+    }
+
+
+def _tell_columns(own: Rehearsal) -> list[tuple[str, str, str]]:
+    """Each column, its verdict, and the part of its rows that noise puts into another bin."""
+    found = zip(column_verdicts(own).items(), own.columns.tolist(), strict=True)
+    return [(name, verdict.value, f"{misplaced:.1%}") for (name, verdict), misplaced in found]
+
+
+def _tell_way(way: Way) -> tuple[list[str], str]:
+    """The figures of a way, or why there are none."""
+    return ([], way.refusal) if way.rehearsal is None else (figures_of(way, way.rehearsal), "")
 
 
 class Drafts:

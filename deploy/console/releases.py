@@ -16,10 +16,11 @@ REPORT_FILE = "report.html"
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A verified release: its folder, what was checked, and its files with their sizes."""
+    """A verified release: its folder, what was checked, what that does not prove, and its files with their sizes."""
 
     folder: Path
     lines: tuple[str, ...]
+    unproven: tuple[str, ...]
     files: tuple[tuple[str, int], ...]
 
     def path_of(self, name: str) -> Path:
@@ -48,9 +49,9 @@ class Releases:
                 folder = self._folder / study_hash
                 shutil.rmtree(folder, ignore_errors=True)
                 self._fetch(name, folder)
-                lines = check_release(folder, None).lines
+                checked = check_release(folder, None)
                 files = tuple((path.name, path.stat().st_size) for path in sorted(folder.iterdir()))
-                self._known[study_hash] = Fetched(folder, tuple(lines), files)
+                self._known[study_hash] = Fetched(folder, tuple(checked.lines), tuple(checked.unproven), files)
             return self._known[study_hash]
 
     def pack(self, name: str, fetched: Fetched) -> Path:

@@ -3,8 +3,9 @@ certificate, and keeps nothing but drafts and fetched releases, in memory and in
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -14,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from synod.common.console.guard import LIVE_SUFFIX, form_of, is_still_open, text_of
+from synod.common.console.guard import LIVE_SUFFIX, form_of, is_still_open, session_of, text_of
 from synod.common.console.pages import Pages, action, page
 from synod.common.runtime.errors import Code, SynodError, invalid, refused
 from synod.common.runtime.settings import CuratorSettings, OperatorSettings
@@ -23,16 +24,15 @@ from synod.deploy.console.drafts import Drafts, describe_advice, describe_draft,
 from synod.deploy.console.releases import REPORT_FILE, Releases
 from synod.deploy.console.standing import Standing, view_standing
 from synod.deploy.enrolment.kit import USUAL_CONTACT
-from synod.deploy.enrolment.making import make_kit
+from synod.deploy.enrolment.making import MadeKit, make_kit
 from synod.deploy.launch.operator import OperatorClient
 
 LINKS = {"Studies": "/", "New study": "/submit", "Kits": "/kits"}
+KIT_PATH = "/kits/curator.kit"
 LIVE_SECONDS = 1.0
 REPORT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'"
-DONE = {
-    "submitted": "The study is with the curator, and waits for the parties.",
-    "aborted": "The study is aborted; reservations that were not spent are free again.",
-}
+SUBMITTED = "The study is with the curator, and waits for the parties."
+ABORTED = "The study is aborted; reservations that were not spent are free again."
 
 
 def make_pages(settings: OperatorSettings) -> Pages:
@@ -49,12 +49,12 @@ class CuratorConsole:
         curator: CuratorSettings | None,
         pages: Pages,
         *,
-        clock: Callable[[], float],
         live_seconds: float = LIVE_SECONDS,
     ) -> None:
         self._settings, self._curator, self._pages = settings, curator, pages
-        self._clock, self._live_seconds = clock, live_seconds
+        self._live_seconds = live_seconds
         self._drafts, self._releases = Drafts(), Releases(self._fetch)
+        self._kit: tuple[str, str, MadeKit] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -80,6 +80,7 @@ class CuratorConsole:
             page("/studies/{name}/files/{file}", self.file),
             page("/kits", self.kits),
             action("/kits", self.make_kit),
+            page(KIT_PATH, self.kit),
         ]
 
     @contextmanager
@@ -111,12 +112,15 @@ class CuratorConsole:
         return self._pages.show(request, "studies.html", title="Studies", studies=shown, older=older)
 
     def study(self, request: Request) -> Response:
-        """One study."""
-        return self._show_study(request, done=DONE.get(request.query_params.get("done", ""), ""))
+        """One study; after an action also what it did, if the curator still says so."""
+        return self._show_study(request, note=session_of(request).take_note(request.scope["path"]))
 
-    def _show_study(self, request: Request, status: int = 200, **values: Any) -> Response:
+    def _show_study(self, request: Request, status: int = 200, note: str = "", **values: Any) -> Response:
         standing = self._stand(request)
-        return self._pages.show(request, "standing.html", status, title=standing.name, study=standing, **values)
+        done = note if is_true_of(standing, note) else ""
+        return self._pages.show(
+            request, "standing.html", status, title=standing.name, study=standing, done=done, **values
+        )
 
     def live(self, request: Request) -> Response:
         """The part of the study's page that changes, as server-sent events; works as long as the session is open."""
@@ -163,12 +167,14 @@ class CuratorConsole:
         return self._show_draft(request)
 
     def rehearse(self, request: Request) -> Response:
-        """The same, with a rehearsal and the methods side by side."""
-        return self._show_draft(request, advice=describe_advice(self._drafts.find(request.path_params["hash"])))
+        """The same, with a rehearsal and the methods side by side, from here on."""
+        draft = self._drafts.find(request.path_params["hash"])
+        self._drafts.keep(replace(draft, advice=describe_advice(draft)))
+        return RedirectResponse(f"/drafts/{draft.hash}", 303)
 
     def _show_draft(self, request: Request, status: int = 200, **values: Any) -> Response:
         draft = self._drafts.find(request.path_params["hash"])
-        shown = {"advice": None, **describe_draft(draft), **values}
+        shown = {**describe_draft(draft), **values}
         return self._pages.show(request, "draft.html", status, title=draft.resolved.name, **shown)
 
     def submit(self, request: Request) -> Response:
@@ -179,7 +185,7 @@ class CuratorConsole:
                 client.submit(study)
         except SynodError as error:
             return self._show_draft(request, 400, error=error)
-        return RedirectResponse(f"/studies/{study.name}?done=submitted", 303)
+        return self._pages.move(request, f"/studies/{study.name}", SUBMITTED)
 
     # Ending
 
@@ -193,7 +199,7 @@ class CuratorConsole:
                 client.abort(standing.name)
         except SynodError as error:
             return self._show_study(request, 400, error=error)
-        return RedirectResponse(f"/studies/{standing.name}?done=aborted", 303)
+        return self._pages.move(request, f"/studies/{standing.name}", ABORTED)
 
     def lose(self, request: Request) -> Response:
         """Declares a party lost, for good."""
@@ -208,7 +214,7 @@ class CuratorConsole:
                 effect = client.lose(standing.name, party, reason)
         except SynodError as error:
             return self._show_study(request, 400, error=error)
-        return self._show_study(request, done=effect)
+        return self._pages.move(request, f"/studies/{standing.name}", effect)
 
     # The release
 
@@ -236,15 +242,25 @@ class CuratorConsole:
     # Kits
 
     def kits(self, request: Request) -> Response:
-        """The form for a kit."""
-        return self._show_kits(request)
+        """The form for a kit, and the one that was made last."""
+        return self._show_kits(request, done=session_of(request).take_note(request.scope["path"]))
 
     def _show_kits(self, request: Request, status: int = 200, **values: Any) -> Response:
-        shown = {"address": self._settings.address, "contact": USUAL_CONTACT, "can_make": self._curator is not None}
-        return self._pages.show(request, "kits.html", status, title="Kits", **{**shown, **values})
+        address, contact, made = self._kit or (self._settings.address, USUAL_CONTACT, None)
+        shown = {"address": address, "contact": contact, "can_make": self._curator is not None}
+        return self._pages.show(
+            request,
+            "kits.html",
+            status,
+            title="Kits",
+            made=made,
+            made_for=address,
+            link=KIT_PATH,
+            **{**shown, **values},
+        )
 
     def make_kit(self, request: Request) -> Response:
-        """The kit, as a file to save."""
+        """Makes a kit; the page then links it, and has the fingerprint that goes with it."""
         address, contact = text_of(request, "address"), text_of(request, "contact")
         try:
             if self._curator is None:
@@ -254,8 +270,22 @@ class CuratorConsole:
             made = make_kit(self._curator, address=address, certificates=contact)
         except SynodError as error:
             return self._show_kits(request, 400, error=error, address=address, contact=contact)
+        self._kit = (address, contact, made)
+        return self._pages.move(request, "/kits", f"A kit for {address} is made. Save it below.")
+
+    def kit(self, _: Request) -> Response:
+        """The kit that was made last, as a file to save."""
+        if self._kit is None:
+            raise SynodError(Code.NOT_FOUND, "no kit was made yet.", "Make one first.")
         name = {"content-disposition": 'attachment; filename="curator.kit"'}
-        return Response(made.content, media_type="application/octet-stream", headers=name)
+        return Response(self._kit[2].content, media_type="application/octet-stream", headers=name)
+
+
+def is_true_of(standing: Standing, note: str) -> bool:
+    """Whether what an action did is still to be seen; what follows a loss is the curator's own sentence."""
+    if note == SUBMITTED:
+        return standing.is_enrolling
+    return note != ABORTED or (standing.has_ended and not standing.is_published)
 
 
 def read_content(request: Request) -> bytes:

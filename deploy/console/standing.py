@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from synod.deploy.cli.progress import head_line, state_name
+from synod.deploy.cli.progress import state_name
 from synod.deploy.cli.study import loss_hints, loss_line, name_wait
 from synod.v1 import study_pb2 as pb
 
@@ -29,8 +29,8 @@ class Standing:
     name: str
     hash: str
     state: str
-    line: str
     remark: str
+    is_enrolling: bool
     has_ended: bool
     is_published: bool
     rounds: tuple[str, ...]
@@ -46,8 +46,8 @@ def view_standing(study: pb.StudyStatus) -> Standing:
         name=study.name,
         hash=study.study_hash.hex(),
         state=state_name(study),
-        line=head_line(study),
         remark=study.reason or waits or (study.waiting and f"waits and tries again: {study.waiting}"),
+        is_enrolling=study.state == pb.STUDY_STATE_ENROLLING,
         has_ended=study.state in ENDED,
         is_published=study.state == pb.STUDY_STATE_PUBLISHED,
         rounds=tuple(_name_round(study, number) for number in range(1, study.rounds + 1)),

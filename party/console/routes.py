@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from synod.common.console.guard import form_of, text_of
+from synod.common.console.guard import form_of, session_of, text_of
 from synod.common.console.pages import Pages, action, page
 from synod.common.runtime.errors import Code, SynodError
 from synod.common.runtime.settings import PartySettings
@@ -23,14 +23,14 @@ from synod.party.inbox.certificates import view_certificates
 from synod.party.inbox.entries import view_entries
 from synod.party.inbox.gauges import draw_gauges
 from synod.party.inbox.listing import find_view, list_views
-from synod.party.inbox.views import WAITING, StudyView, name_state, view_budget
+from synod.party.inbox.views import WAITING, StudyView, name_state, name_value, view_budget
 from synod.party.ledger import Ledger
 from synod.party.table.encode import TableError
 
 LINKS = {"Inbox": "/", "Ledger": "/ledger", "Doctor": "/doctor"}
 DONE = {
-    "approved": "Approved: what the study costs is reserved, and the table is kept as it was read.",
-    "revoked": "Revoked: nothing more is answered, and what was not spent is free again.",
+    ApprovalState.OPEN.value: "Approved: what the study costs is reserved, and the table is kept as it was read.",
+    ApprovalState.REVOKED.value: "Revoked: nothing more is answered, and what was not spent is free again.",
 }
 
 
@@ -67,17 +67,20 @@ class PartyConsole:
         )
 
     def study(self, request: Request) -> Response:
-        """One study, all of it."""
-        return self._show_study(request, done=DONE.get(request.query_params.get("done", ""), ""))
+        """One study, all of it; after a decision also that it was taken, if the ledger still says so."""
+        note = session_of(request).take_note(request.scope["path"])
+        return self._show_study(request, note=note)
 
-    def _show_study(self, request: Request, status: int = 200, **values: Any) -> Response:
+    def _show_study(self, request: Request, status: int = 200, note: str = "", **values: Any) -> Response:
         settings = self._reload()
         view = find_view(settings, read_hash(request.path_params["hash"]))
-        shown = {"misfits": None, "fits": "", "has_values": False, **values}
+        done = note if note == DONE.get(view.state) else ""
+        shown = {"misfits": None, "fits": "", "has_values": False, "done": done, **values}
         return self._pages.show(
             request, "study.html", status, title=view.name, view=view, state=name_state(view.state),
             gauges=draw_gauges(view.account, asked_by(view)), dataset=settings.dataset, waiting=WAITING,
-            is_open=view.state == ApprovalState.OPEN.value, table=settings.source.name, digits=TYPED_DIGITS, **shown,
+            is_open=view.state == ApprovalState.OPEN.value, table=settings.source.name, digits=TYPED_DIGITS,
+            method_keys={key: name_value(value) for key, value in view.method_keys.items()}, **shown,
         )  # fmt: skip
 
     def table(self, request: Request) -> Response:
@@ -101,7 +104,7 @@ class PartyConsole:
             return self._show_study(request, 400, error=error, misfits=error.misfits)
         except SynodError as error:
             return self._refuse(request, error)
-        return RedirectResponse(f"/studies/{study_hash}?done=approved", 303)
+        return self._pages.move(request, f"/studies/{study_hash}", DONE[ApprovalState.OPEN.value])
 
     def revoke(self, request: Request) -> Response:
         """Takes the decision back."""
@@ -110,7 +113,7 @@ class PartyConsole:
             end_approval(self._reload(), study_hash, is_sure=is_sure, now=int(self._clock()))
         except SynodError as error:
             return self._refuse(request, error)
-        return RedirectResponse(f"/studies/{study_hash}?done=revoked", 303)
+        return self._pages.move(request, f"/studies/{study_hash}", DONE[ApprovalState.REVOKED.value])
 
     def _refuse(self, request: Request, error: SynodError) -> Response:
         """The study's page with the refusal on top, unless there is no such study."""

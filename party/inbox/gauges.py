@@ -10,6 +10,7 @@ from synod.common.privacy.cost import FREE, Cost
 from synod.party.inbox.views import BudgetView, CostView
 
 WHOLE = Fraction(100)
+SMALLEST_SHARE, WHOLE_FROM = 0.1, 10  # in percent: what is not told exactly, and from where without decimals
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,10 @@ def _draw(kind: str, cap: Fraction, amounts: dict[str, Fraction]) -> Gauge:
 def _percent(amount: Fraction, cap: Fraction) -> str:
     if not cap:
         return "more than allowed" if amount else "0 %"
-    return f"{float(WHOLE * amount / cap):.3g} %"
+    share = float(WHOLE * amount / cap)
+    if 0 < share < SMALLEST_SHARE:
+        return f"less than {SMALLEST_SHARE} %"
+    return f"{share:,.0f} %" if share >= WHOLE_FROM else f"{share:.2g} %"
 
 
 def _write(number: Fraction) -> str:

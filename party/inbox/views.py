@@ -215,6 +215,15 @@ def _write(value: Any) -> str:
     return "".join(one if one.isprintable() else f"\\u{{{ord(one):x}}}" for one in str(value))
 
 
+def name_value(value: Any) -> str:
+    """The value of a method's key for people."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(name_value, value)) or "none"
+    return "none" if value is None else _write(value)
+
+
 def _view_step(step: Step, delta: Decimal) -> StepView:
     cost = _view_cost(step.cost, delta)
     return StepView(step.label, step.phase, step.kind.value, explain_step(step), cost, len(step.answerers) == 1)

@@ -36,7 +36,7 @@ CONSOLES = (
         ),
         ("a link is good for ever", "if self._clock() - self._made > LINK_SECONDS:", "if False:"),
         ("a link is good twice", "        self._is_used = True\n", ""),
-        ("a session lasts for ever", "if self._clock() - session.last_used > self._idle:", "if False:"),
+        ("a session lasts for ever", "self._clock() - self._session.last_used > self._idle:", "False:"),
         (
             "any cookie is good",
             "if session is None or not hmac.compare_digest(key",
@@ -52,6 +52,7 @@ CONSOLES = (
     *edits_of(
         "common/console/entry.py",
         ENTRY,
+        ("what was done is said again", '        self.note = ("", "")\n        return told', "        return told"),
         ("a live page keeps a session open", "        if counts:\n", "        if True:\n"),
         ("forms are kept without end", "while len(self.forms) > MOST_FORMS:", "while False:"),
     ),
@@ -60,6 +61,7 @@ CONSOLES = (
         PLACE,
         ("other machines need no flag", "if not is_local and not wanted.beyond:", "if False:"),
         ("other machines need no TLS", "if not is_local and wanted.certificate is None:", "if False:"),
+        ("another console's socket is taken away", "if _is_answered(path):", "if False:"),
         ("everybody may use the socket", "os.umask(0o177)", "os.umask(0o000)"),
     ),
     *edits_of(
@@ -71,6 +73,7 @@ CONSOLES = (
     *edits_of(
         "party/console/routes.py",
         PAGES,
+        ("a decision is said that the ledger does not know", "note if note == DONE.get(view.state) else", "note or"),
         ("values are shown unasked", 'bool(form_of(request).get("values"))', "True"),
         ("whoever looks waits for a writer", "settings.state, tidies=False", "settings.state, tidies=True"),
     ),

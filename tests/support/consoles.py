@@ -163,7 +163,7 @@ def serving(name: str, pages: Pages, routes: Sequence[BaseRoute], place: Place |
     finally:
         server.should_exit = True
         thread.join(START_SECONDS)
-        place.socket.close()
+        place.close()
         assert not thread.is_alive()
 
 

@@ -14,15 +14,35 @@ function localize(root) {
   }
 }
 
-// A part of the page that the server writes anew whenever something changes; the last one says that nothing follows.
+// The pieces of a part that the server has written anew; one that has not changed is left alone, so that it is not read
+// out again.
+function fill(part, html) {
+  const fresh = new DOMParser().parseFromString(html, 'text/html');
+  for (const piece of fresh.querySelectorAll('[data-piece]')) {
+    const shown = part.querySelector(`[data-piece="${piece.dataset.piece}"]`);
+    if (shown.innerHTML !== piece.innerHTML) shown.replaceChildren(...piece.childNodes);
+  }
+  localize(part);
+}
+
+// A part of the page that changes by itself as long as somebody looks: a browser has few connections for each server, so
+// a hidden page gives its own back. The last event says that nothing follows.
 function follow(part) {
-  const source = new EventSource(part.dataset.live);
-  source.addEventListener('part', (event) => {
-    const fresh = new DOMParser().parseFromString(event.data, 'text/html');
-    part.replaceChildren(...fresh.body.childNodes);
-    localize(part);
-  });
-  source.addEventListener('end', () => { source.close(); location.reload(); });
+  let source = null;
+  const stop = () => { source?.close(); source = null; };
+  const start = () => {
+    source = new EventSource(part.dataset.live);
+    source.addEventListener('part', (event) => fill(part, event.data));
+    source.addEventListener('end', () => { stop(); location.replace(part.dataset.page); });
+    source.addEventListener('error', () => {
+      const note = document.createElement('p');
+      note.className = 'note bad';
+      note.textContent = 'Not live any more; load the page again.';
+      part.querySelector('[data-piece="trouble"]').replaceChildren(note);
+    });
+  };
+  document.addEventListener('visibilitychange', () => { stop(); if (!document.hidden) start(); });
+  if (!document.hidden) start();
 }
 
 localize(document);

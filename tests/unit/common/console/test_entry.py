@@ -52,3 +52,8 @@ def test_a_live_page_does_not_keep_a_session_open() -> None:
     assert entrance.find(session.key, counts=False) is session
     clock.seconds += 80
     assert entrance.find(session.key, counts=False) is None
+
+
+def test_what_was_done_is_said_once_and_on_its_page() -> None:
+    session = Session("key", 0.0, note=("/a", "Approved."))
+    assert [session.take_note(path) for path in ("/b", "/a", "/a")] == ["", "Approved.", ""]

@@ -14,7 +14,7 @@ from tests.support.commands import synod
 
 def refusal(wanted: Wanted) -> SynodError:
     with pytest.raises(SynodError) as caught:
-        take_place(wanted).socket.close()
+        take_place(wanted).close()
     return caught.value
 
 
@@ -59,10 +59,40 @@ def test_a_unix_socket_is_its_owners_alone(tmp_path: Path) -> None:
         place = take_place(Wanted(path=path))
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         place.socket.close()
+    place.close()
+    assert not path.exists()
     assert place.address == Address("http", ("localhost", "127.0.0.1"), None)
     (tmp_path / "file").write_text("kept")
     assert "cannot be made" in refusal(Wanted(path=tmp_path / "file")).sentence
     assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_a_socket_on_which_somebody_listens_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = take_place(Wanted(path=Path("c.sock")))
+    assert first.path == tmp_path.resolve() / "c.sock", "what is printed can be used from anywhere"
+    error = refusal(Wanted(path=tmp_path / "c.sock"))
+    assert (error.code, "somebody listens on" in error.sentence) == (Code.CONFLICT, True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+        caller.connect(str(tmp_path / "c.sock"))
+    first.close()
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        Wanted("127.0.0.1:0", path=Path("c.sock")),
+        Wanted(path=Path("c.sock"), certificate=Path("c.pem"), key=Path("c.key")),
+        Wanted(path=Path("c.sock"), beyond=True),
+        Wanted(beyond=True),
+        Wanted("[::1]:0", beyond=True),
+    ],
+)
+def test_what_contradicts_itself(wanted: Wanted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    error = refusal(wanted)
+    assert (error.code, "Leave out" in error.hint) == (Code.INVALID, True)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_with_tls_the_names_are_those_of_the_certificate(pair: tuple[Path, Path]) -> None:

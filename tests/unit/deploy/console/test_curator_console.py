@@ -4,6 +4,7 @@ With real daemons it is in tests/browser/test_console_pages.py.
 """
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from http.client import HTTPConnection
@@ -16,14 +17,17 @@ import yaml
 from synod.common.console.entry import IDLE_SECONDS
 from synod.common.runtime.settings import CuratorSettings, OperatorSettings, load_settings
 from synod.common.study.study import load_study
+from synod.curator.release.redraw import check_release
 from synod.deploy.console.routes import CuratorConsole, make_pages, write_event
 from synod.deploy.console.standing import view_standing
 from synod.deploy.enrolment.kit import read_kit
+from synod.deploy.launch.operator import OperatorClient
 from synod.deploy.study.advice import Advice, Verdict, Way
 from synod.deploy.study.rehearsal import Rehearsal
 from synod.v1 import study_pb2 as pb
 from tests.support.commands import synod, write_study
 from tests.support.consoles import Served, Visitor, make_house, serving
+from tests.support.keep_releases import kept_folder
 from tests.support.keys import pinned
 from tests.support.studies import study_document
 
@@ -49,7 +53,7 @@ def console(folder: Path) -> Iterator[Served]:
     curator = load_settings(CuratorSettings, folder / "curator.yaml")
     pages = make_pages(settings)
     with ExitStack() as stack:
-        served = stack.enter_context(CuratorConsole(settings, curator, pages, clock=lambda: 0.0, live_seconds=0.05))
+        served = stack.enter_context(CuratorConsole(settings, curator, pages, live_seconds=0.05))
         yield stack.enter_context(serving("curator", pages, served.routes()))
 
 
@@ -111,13 +115,29 @@ def test_advice_is_shown_beside_the_forecast(visitor: Visitor, monkeypatch: pyte
     )
     monkeypatch.setattr("synod.deploy.console.drafts.advise_on", lambda *_, **__: advice)
     draft = visitor.send("/submit", "/submit", text=written()).headers["location"]
-    page = visitor.send(draft, f"{draft}/advice")
-    assert page.status == 200, page.text
+    answer = visitor.send(draft, f"{draft}/advice")
+    assert (answer.status, answer.headers["location"]) == (303, draft)
+    page = visitor.ask(draft)
     assert advice.recommendation in page.text
     assert f"age {Verdict.DROWNED.value} 30.0%" in page.text
-    assert "method x 15.5% 50% usable each party's own numbers" in page.text
+    assert "method x 15.5% 50% usable 3.0 s each party's own numbers" in page.text
     assert "method y it needs numbers" in page.text
-    assert "twice the rows 15.5% 50% usable sums" in page.text
+    assert "twice the rows 15.5% 50% usable 3.0 s sums" in page.text
+    assert ", this study 15.5% 50% usable 3.0 s sums" in page.text, "the study is beside the others"
+    assert "as it is 15.5% 50% usable 3.0 s sums" in page.text
+    for line in ("Pairs of columns, usable", "Near a border: relations on average have 50% kept", "Time: about "):
+        assert line in page.text
+
+
+def test_advice_on_a_study_that_was_not_rehearsed_says_why(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    late = "its rehearsal took longer than 600 s of one core"
+    advice = Advice(Way("as it is", None, late), (Way("method y", None, "it needs numbers"),), ())
+    monkeypatch.setattr("synod.deploy.console.drafts.advise_on", lambda *_, **__: advice)
+    draft = visitor.send("/submit", "/submit", text=written()).headers["location"]
+    assert visitor.send(draft, f"{draft}/advice").status == 303
+    page = visitor.ask(draft)
+    assert f"How good it will be is not known: {late}." in page.text
+    assert advice.recommendation in page.text
 
 
 @pytest.mark.parametrize(
@@ -150,18 +170,39 @@ def test_a_curator_that_is_away_is_one_sentence(visitor: Visitor) -> None:
     assert visitor.ask("/studies/A%20B").status == 404
 
 
+def test_a_release_says_what_its_checks_do_not_prove(visitor: Visitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kept release, as a curator would hand it out; with a real one it is in tests/browser."""
+    kept = kept_folder("histogram")
+    status = pb.StudyStatus(name="kept-histogram", state=pb.STUDY_STATE_PUBLISHED, study_hash=b"1" * 32)
+    monkeypatch.setattr(OperatorClient, "status", lambda *_: [status])
+    monkeypatch.setattr(OperatorClient, "fetch", lambda _, __, folder: shutil.copytree(kept, folder))
+    page, checked = visitor.ask("/studies/kept-histogram/release").text, check_release(kept, None)
+    assert f"{len(checked.lines)} checks hold." in page
+    assert "who the curator and the parties are" in checked.unproven[0]
+    for line in (*checked.lines, *checked.unproven):
+        assert " ".join(line.split()) in page
+
+
 def test_a_kit_is_the_one_that_the_command_writes(visitor: Visitor, folder: Path, tmp_path: Path) -> None:
     values = {"address": "curator.example.org:7443", "contact": "Send it to us."}
+    assert visitor.ask("/kits/curator.kit").status == 404
     answer = visitor.send("/kits", "/kits", **values)
-    assert answer.status == 200, answer.text
+    assert (answer.status, answer.headers["location"]) == (303, "/kits")
+    page = visitor.ask("/kits")
+    assert "A kit for curator.example.org:7443 is made." in page.text
+    assert 'href="/kits/curator.kit"' in page.body
+    answer = visitor.ask("/kits/curator.kit")
     assert answer.headers["content-disposition"] == 'attachment; filename="curator.kit"'
     (tmp_path / "made.kit").write_text(answer.body)
     kit = read_kit(tmp_path / "made.kit")
     assert kit.curator == synod("curator", "fingerprint", "--config", folder / "curator.yaml").out.strip()
+    assert kit.curator in page.text, "what is read out by phone is beside it"
     assert (kit.address, kit.certificates) == tuple(values.values())
+    assert visitor.ask("/kits", {"form": page.form("/kits"), **values}).status == 303, "its form makes the next one"
     refused = visitor.send("/kits", "/kits", address="nowhere", contact="x")
     assert refused.status == 400
     assert "HOST:PORT" in refused.text
+    assert "For parties that dial curator.example.org:7443." in refused.text, "the one that was made is as it was"
 
 
 def test_the_cookies_of_the_two_consoles_are_not_each_others(served: Served, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from synod.common.runtime.errors import SynodError
 from synod.common.study.study import Study, known_methods, parse_study
-from synod.deploy.cli.advice import advice_document, column_verdicts, near_lines, pair_verdicts
+from synod.deploy.cli.advice import advice_document
 from synod.deploy.study import advice as advising
 from synod.deploy.study.advice import (
     Advice,
@@ -26,6 +26,7 @@ from synod.deploy.study.forecast import forecast_duration
 from synod.deploy.study.plot import draw_forecast
 from synod.deploy.study.rehearsal import COARSE_BINS, Rehearsal, invent_rows, rehearse, shorten_roster
 from synod.deploy.study.rehearsals import read_rehearsal, rehearse_all, write_rehearsal
+from synod.deploy.study.wording import column_verdicts, near_lines, pair_verdicts
 from tests.support.studies import categorical, integer, make_study, study_document
 
 SCHEMA = [categorical("sex", ("F", "M")), integer("age", 18, 97), categorical("ward", ("a", "b", "c"))]

@@ -65,17 +65,27 @@ def test_a_study_is_shown_whole(house: House, visitor: Visitor) -> None:
     assert "epsilon: 0 % spent, 50 % asked for by this study" in shown
 
 
+def test_one_column_and_the_keys_of_a_method_in_words(house: House, visitor: Visitor) -> None:
+    schema = [{"name": "sex", "type": "categorical", "categories": ["F", "M"]}]
+    study = house.announce("care", schema=schema, method={"name": "histogram"})
+    assert "1 column, 2 parties, histogram" in visitor.ask("/").text
+    assert "1 column of your table." in visitor.ask(path_of(study)).text
+    shown = visitor.ask(path_of(house.announce("more", method={"name": "histogram"}))).text
+    assert "attributes sex, age, income, ward max_cells" in shown
+
+
 def test_a_study_is_approved_by_its_first_characters_and_revoked(house: House, visitor: Visitor) -> None:
     study = house.announce("care")
     path = path_of(study)
     page = visitor.ask(path)
     assert f"<b>{study.digest().hex()[:8]}</b>" in page.body
     done = visitor.ask(f"{path}/approve", {"form": page.form(f"{path}/approve"), "typed": study.digest().hex()[:8]})
-    assert (done.status, done.headers["location"]) == (303, f"{path}?done=approved")
+    assert (done.status, done.headers["location"]) == (303, path)
     assert house.kinds() == ["opened", "approved"]
     assert (house.settings.state / "snapshots" / study.digest().hex()).is_dir()
-    after = visitor.ask(f"{path}?done=approved")
+    after = visitor.ask(path)
     assert "Approved: what the study costs is reserved" in after.text
+    assert "Approved:" not in visitor.ask(path).text, "it is said once"
     assert "approved, not ended" in after.text
     assert "form for" not in after.text
     assert "epsilon: 0 % spent, 50 % held for approved studies, of what" in after.text
@@ -94,6 +104,22 @@ def test_a_study_is_approved_by_its_first_characters_and_revoked(house: House, v
     for words in ("this ledger was made", "approval revoked here; what was not spent is free again"):
         assert words in entries
         assert words in listed
+
+
+def test_that_it_was_approved_is_not_the_addresss_word_and_ends_with_the_approval(
+    house: House, visitor: Visitor
+) -> None:
+    study = house.announce("care")
+    path = path_of(study)
+    assert "Approved:" not in visitor.ask(f"{path}?done=approved").text
+    form = {"form": visitor.ask(path).form(f"{path}/approve"), "typed": study.digest().hex()[:8]}
+    assert visitor.ask(f"{path}/approve", form).status == 303
+    twice = visitor.ask(f"{path}/approve", form)
+    assert twice.status == 403
+    assert "This time nothing was done; load its page again to see what the first one did." in twice.text
+    assert "Approved:" not in visitor.ask("/").text, "another page does not say it, nor use it up"
+    assert synod("party", "revoke", "care", "--config", house.config).code == 0
+    assert "Approved:" not in visitor.ask(path).text
 
 
 @pytest.mark.parametrize("typed", ["", "0", "{7}", "{9}", "{other}"])
