@@ -106,9 +106,13 @@ def decode_table(study: Study, columns: list[Codes], *, coins: Coins) -> pa.Tabl
 
 
 def first_rows(table: pa.Table) -> list[list[str]]:
-    """The first rows of a decoded table as texts, for the report."""
+    """The first rows of a decoded table as texts, for the report: spelled as in the CSV file."""
     shown = [column.slice(0, PREVIEW_ROWS).to_pylist() for column in table.columns]
-    return [["" if value is None else str(value) for value in row] for row in zip(*shown, strict=True)]
+    return [["" if value is None else _spell(value) for value in row] for row in zip(*shown, strict=True)]
+
+
+def _spell(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def decode_column(coding: Coding, codes: Codes, *, coins: Coins) -> pa.Array:

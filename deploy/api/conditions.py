@@ -5,7 +5,9 @@ bins.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 
 from synod.common.privacy.coins import KEY_BYTES, Coins
 from synod.common.runtime.errors import SynodError, invalid
+from synod.common.study.attributes import FIRST_DAY, Attribute, TruthAttribute
 from synod.common.study.encoding import Coding, codings_of, decode_numbers, encode_numbers
 from synod.common.study.schema import CategoricalAttribute, IntegerAttribute, RealAttribute
 from synod.common.study.study import Study
@@ -44,7 +47,6 @@ class Condition:
 
     def _scalar(self, value: Any, kind: pa.DataType) -> pa.Scalar:
         """A value in the column's type; a bound of whole numbers may be a fraction."""
-        value = value.item() if isinstance(value, np.generic) else value
         if self.span is not None and pa.types.is_integer(kind) and isinstance(value, float):
             kind = pa.float64()
         try:
@@ -83,23 +85,42 @@ def read_conditions(study: Study, given: Mapping[str, Any]) -> list[Condition]:
     for name, wanted in given.items():
         if name not in known:
             raise invalid(f"there is no column {name!r}.", f"The columns are {', '.join(known)}.")
-        conditions.append(_read_condition(name, wanted, is_number=known[name].type != "categorical"))
+        conditions.append(_read_condition(known[name], wanted))
     return conditions
 
 
-def _read_condition(name: str, wanted: Any, *, is_number: bool) -> Condition:
+def _read_condition(attribute: Attribute, wanted: Any) -> Condition:
+    name = attribute.name
     if isinstance(wanted, tuple):
-        if not is_number or len(wanted) != 2:
+        if attribute.type in ("categorical", "boolean") or len(wanted) != 2:
             raise invalid(
-                f"the condition on {name} is a tuple, which stands for the two bounds of a number.",
+                f"the condition on {name} is a tuple, which stands for the two bounds of a number or date.",
                 "Write a list for one of several values.",
             )
-        return Condition(name, span=wanted)
+        low, high = (_read_value(attribute, end) for end in wanted)
+        return Condition(name, span=(low, high))
     if isinstance(wanted, list | set | frozenset | range | np.ndarray):
         if not len(wanted):
             raise invalid(f"the condition on {name} has no value.", "Leave it out, or list the values.")
-        return Condition(name, tuple(wanted))
-    return Condition(name, (wanted,))
+        return Condition(name, tuple(_read_value(attribute, value) for value in wanted))
+    return Condition(name, (_read_value(attribute, wanted),))
+
+
+def _read_value(attribute: Attribute, value: Any) -> Any:
+    """A value as a table has it. Booleans and dates may also be written as in a CSV file."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or attribute.type not in ("boolean", "date"):
+        return value
+    if attribute.type == "boolean":
+        value = {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+        if not isinstance(value, bool):
+            raise invalid(f"a value in the condition on {attribute.name} is no boolean.", "Write True or False.")
+        return value
+    with suppress(ValueError):
+        value = date.fromisoformat(value) if isinstance(value, str) else value
+    if not isinstance(value, date):
+        raise invalid(f"a value in the condition on {attribute.name} is no date.", "Write 2026-01-31, or a date.")
+    return value.date() if isinstance(value, datetime) else value
 
 
 def allow_codes(study: Study, conditions: Sequence[Condition]) -> list[Mask | None]:
@@ -119,6 +140,8 @@ def select_rows(table: pa.Table, conditions: Sequence[Condition]) -> pa.Table:
 
 
 def _find_category(attribute: CategoricalAttribute, value: Any) -> int:
+    if isinstance(attribute, TruthAttribute):
+        return attribute.categories.index("true" if value else "false")
     if value not in attribute.categories:
         raise invalid(
             f"a value in the condition on {attribute.name} is none of its categories.",
@@ -127,14 +150,19 @@ def _find_category(attribute: CategoricalAttribute, value: Any) -> int:
     return attribute.categories.index(value)
 
 
+def _number(value: Any) -> float:
+    """A date is the days since 1970, as it is encoded."""
+    return float((value - FIRST_DAY).days if isinstance(value, date) else value)
+
+
 def _within(condition: Condition, coding: Coding, low: Any, high: Any) -> Mask:
     """The codes of values, some of which are in a range."""
     attribute = coding.attribute
     assert isinstance(attribute, IntegerAttribute | RealAttribute)
     least, most = float(attribute.min), float(attribute.max)
     try:
-        first = least if low is None else max(least, float(low))
-        last = most if high is None else min(most, float(high))
+        first = least if low is None else max(least, _number(low))
+        last = most if high is None else min(most, _number(high))
     except (TypeError, ValueError):
         raise _not_a_number(condition) from None
     if not first <= last:

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from datetime import date, timedelta
 from functools import cache
 from math import sqrt
 from pathlib import Path
@@ -213,6 +214,51 @@ def test_rare_rows_are_drawn_directly_where_the_model_can_be_conditioned() -> No
 def test_a_condition_that_is_none_is_refused(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(synod.SynodError, match=sentence):
         survey().sample(5, given=given)
+
+
+STAYS: dict[str, Any] = {
+    "name": "stays",
+    "collusion": 0,
+    "method": {"name": "independent"},
+    "epsilon": 5.0,
+    "schema": [
+        {"name": "urgent", "type": "boolean"},
+        {"name": "day", "type": "date", "min": "2026-01-01", "max": "2026-12-31", "bins": "month"},
+    ],
+}
+
+
+@cache
+def stays() -> synod.Simulation:
+    days = [date(2026, 1, 1) + timedelta(days=row % 365) for row in range(400)]
+    return synod.simulate(STAYS, {"ward": pd.DataFrame({"urgent": [row % 3 == 0 for row in range(400)], "day": days})})
+
+
+@pytest.mark.parametrize("wanted", [True, "true", np.True_, [True]])
+def test_a_condition_on_a_boolean(wanted: Any) -> None:
+    assert stays().sample(20, given={"urgent": wanted}, seed=1)["urgent"].unique().to_pylist() == [True]
+
+
+@pytest.mark.parametrize("wanted", [date(2026, 3, 5), "2026-03-05", pd.Timestamp("2026-03-05 09:00")])
+def test_a_condition_on_a_date(wanted: Any) -> None:
+    assert stays().sample(20, given={"day": wanted}, seed=1)["day"].unique().to_pylist() == [date(2026, 3, 5)]
+    days = stays().sample(300, given={"day": (wanted, "2026-03-31")}, seed=1)["day"].to_pylist()
+    assert (min(days), max(days)) == (date(2026, 3, 5), date(2026, 3, 31))
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"urgent": "yes"}, "is no boolean. Write True or False"),
+        ({"urgent": (False, True)}, "a tuple"),
+        ({"day": 5}, "is no date"),
+        ({"day": "March"}, "is no date"),
+        ({"day": "2027-01-01"}, "no value of day"),
+    ],
+)
+def test_a_condition_that_is_no_boolean_or_date_is_refused(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(synod.SynodError, match=sentence):
+        stays().sample(5, given=given)
 
 
 def test_drawing_ends_where_too_few_rows_satisfy(monkeypatch: pytest.MonkeyPatch) -> None:
