@@ -160,13 +160,19 @@ def _refuse_known(account: Account, study: Study) -> None:
         raise SynodError(Code.CONFLICT, f"{study.name} is in the ledger already ({known.state.value}).")
 
 
-def drop_stray_snapshots(settings: PartySettings, ledger: Ledger) -> None:
-    """Removes what killed processes left behind: snapshots of studies that have ended, or were never approved."""
-    with one_at_a_time(identity_path(settings)):
-        _drop_strays(settings, ledger.account())
+def drop_ended_snapshots(settings: PartySettings, account: Account) -> None:
+    """Removes what a process left behind that was killed between a study's end and the end of its snapshot. Those of
+    studies that the ledger does not know stay: it may be an old one, put there by mistake.
+    """
+    for approval in account.approvals.values():
+        if approval.state is not ApprovalState.OPEN:
+            drop_snapshot(snapshot_folder(settings, bytes.fromhex(approval.study)))
 
 
 def _drop_strays(settings: PartySettings, account: Account) -> None:
+    """Removes what killed processes left behind: snapshots of studies that have ended, or were never approved. The
+    caller has its turn, so that nobody is just approving one of them.
+    """
     kept = {one.study for one in account.approvals.values() if one.state is ApprovalState.OPEN}
     for folder in _snapshots(settings).glob("*"):
         if folder.name not in kept:

@@ -10,7 +10,7 @@ import pytest
 
 from synod.common.console.checks import Address
 from synod.party.account import ApprovalState
-from synod.party.approval import check_study, drop_stray_snapshots, load_identity, reserve
+from synod.party.approval import check_study, drop_ended_snapshots, load_identity, reserve
 from synod.party.ledger import Ledger
 from tests.support.console_processes import Console, console
 from tests.support.consoles import NOW, House, Visitor, make_house
@@ -75,10 +75,12 @@ def test_killed_while_it_revokes(tmp_path: Path, point: str) -> None:
 
 
 def check_whole(house: House) -> None:
-    """The ledger opens, its chain holds, the identity is there, and codes are kept of open studies alone."""
+    """The ledger opens, its chain holds, the identity is there, and codes are kept of open studies alone, once another
+    study is approved.
+    """
     assert house.kinds()[0] == "opened"
     with closing(Ledger.open(house.settings.state)) as ledger:
-        drop_stray_snapshots(house.settings, ledger)
+        drop_ended_snapshots(house.settings, ledger.account())
         opened = [one.study for one in ledger.account().approvals.values() if one.state is ApprovalState.OPEN]
     assert [folder.name for folder in (house.settings.state / "snapshots").glob("*")] == opened
     assert load_identity(house.settings).fingerprint

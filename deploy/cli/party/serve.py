@@ -10,7 +10,7 @@ from synod.common.runtime.locks import exclusive_lock
 from synod.common.runtime.metrics import Metric, serve_metrics
 from synod.common.runtime.notify import notify, pinging
 from synod.common.runtime.settings import PartySettings
-from synod.party.approval import drop_stray_snapshots, load_identity
+from synod.party.approval import drop_ended_snapshots, load_identity
 from synod.party.daemon import Daemon
 from synod.party.ledger import Ledger
 from synod.party.operations.metrics import Contact, describe_party
@@ -31,7 +31,7 @@ def serve_party(settings: PartySettings) -> None:
         ledger = Ledger.open(settings.state)
         identity = load_identity(settings)
         require_current(ledger.account(), identity)
-        drop_stray_snapshots(settings, ledger)
+        drop_ended_snapshots(settings, ledger.account())
         daemon = Daemon(settings, ledger, identity, clock=time.time, tell_contact=note_contact)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: daemon.stop())
